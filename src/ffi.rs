@@ -1,0 +1,603 @@
+//! The C interface. All that is unsafe is here.
+
+use std::cell::RefCell;
+use std::mem::{size_of, MaybeUninit};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr;
+use std::rc::Rc;
+
+use libc::{c_char, size_t};
+use once_cell::sync::Lazy;
+
+use crate::fields::FIELDS;
+use crate::probe::{self, Size};
+use crate::session::{Direction, Payload, Record, Session, Shared};
+use crate::value::{Lsn, Time};
+use crate::walk::{Out, Span, Walk, STEP};
+use crate::{summary, value};
+
+/// Version of this interface; it grows with every change that an old caller would not survive. Compare it with
+/// pgrepl_abi_version() before calling anything else.
+pub const PGREPL_ABI_VERSION: u32 = 1;
+
+/// Spans that pgrepl_walk_next() must have room for.
+pub const PGREPL_MIN_SPANS: usize = 8;
+
+/// Bytes that pgrepl_lsn_text() may write: two halves of 8 digits, the slash, the terminating zero.
+pub const PGREPL_LSN_TEXT: usize = 18;
+
+const _: () = assert!(PGREPL_MIN_SPANS == STEP);
+
+/// How a call ended. Numbers are never used again for something else.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Ok = 0,
+    /// NULL where it is not allowed, a number that has no meaning, memory that was not set up.
+    InvalidArgument = 1,
+    /// A fault inside pgrepl was stopped here. Please report it.
+    Panic = 2,
+    /// More bytes are needed for an answer.
+    NeedsMore = 3,
+    /// The bytes do not begin a PostgreSQL message.
+    NotAMessage = 4,
+    /// The time is infinity.
+    Infinity = 5,
+    /// The time is minus infinity.
+    MinusInfinity = 6,
+}
+
+/// One named value of a field.
+#[repr(C)]
+pub struct ValueName {
+    pub value: u32,
+    /// UTF-8 with a terminating zero; lives for ever.
+    pub name: *const c_char,
+}
+
+/// One field of the list. All texts are UTF-8 with a terminating zero and live for ever.
+#[repr(C)]
+pub struct FieldInfo {
+    /// Wireshark display-filter name, for example "pgrepl.commit_lsn"; empty for groups. Two fields may share a name.
+    pub name: *const c_char,
+    /// What a person reads before the value.
+    pub label: *const c_char,
+    /// One sentence about the field.
+    pub blurb: *const c_char,
+    /// Named values, NULL when there are none.
+    pub values: *const ValueName,
+    /// How many of them.
+    pub value_count: u32,
+    /// The bit that the field is, of the byte in its range; 0 for whole fields.
+    pub mask: u32,
+    /// Kind of the values, PGREPL_KIND_...
+    pub kind: u8,
+    /// Bytes of a fixed-width value, else 0.
+    pub width: u8,
+    /// Seriousness of a note, PGREPL_SEVERITY_..., else PGREPL_SEVERITY_NONE.
+    pub severity: u8,
+    /// Zero.
+    pub reserved: u8,
+}
+
+/// How a session is set up.
+#[repr(C)]
+pub struct Options {
+    /// sizeof(struct pgrepl_options) of the caller.
+    pub size: u32,
+    /// PGREPL_PAYLOAD_...: how to read XLogData when no START_REPLICATION was seen.
+    pub payload: u32,
+    /// A number for the server of the connection. Connections to the same server share what is known of its slots.
+    pub server: u64,
+}
+
+/// What connections of one capture know together, and the sessions themselves.
+pub struct CaptureHandle {
+    shared: Rc<RefCell<Shared>>,
+    // Boxed one by one, because C holds pointers to them.
+    #[allow(clippy::vec_box)]
+    sessions: Vec<Box<SessionHandle>>,
+}
+
+/// One connection.
+pub struct SessionHandle {
+    session: Session,
+}
+
+/// Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
+#[repr(C)]
+pub struct WalkMemory {
+    pub memory: [u64; 16],
+}
+
+/// What is really in it.
+struct WalkInside {
+    set_up: u64,
+    walk: Walk<'static>,
+}
+
+const SET_UP: u64 = 0x7067_7265_706c_3031;
+const _: () = assert!(size_of::<WalkInside>() <= size_of::<WalkMemory>());
+
+/// Runs what a C caller asked for; a panic ends here.
+fn guard(call: impl FnOnce() -> Status) -> Status {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|payload| {
+        // Dropping it could run code that panics again.
+        std::mem::forget(payload);
+        Status::Panic
+    })
+}
+
+/// # Safety
+/// `bytes` must be NULL or point to `length` readable bytes for the lifetime `'a`.
+unsafe fn slice<'a>(bytes: *const u8, length: size_t) -> Option<&'a [u8]> {
+    match (bytes.is_null(), length) {
+        (_, 0) => Some(&[]),
+        (true, _) => None,
+        (false, length) if length > u32::MAX as usize => None,
+        _ => Some(std::slice::from_raw_parts(bytes, length)),
+    }
+}
+
+/// `captured` bytes of a message of `reported` bytes.
+unsafe fn message<'a>(bytes: *const u8, captured: size_t, reported: size_t) -> Option<&'a [u8]> {
+    if captured > reported || reported > u32::MAX as usize {
+        return None;
+    }
+    slice(bytes, captured)
+}
+
+fn direction(number: u32) -> Option<Direction> {
+    match number {
+        0 => Some(Direction::Backend),
+        1 => Some(Direction::Frontend),
+        _ => None,
+    }
+}
+
+impl Out<'_> {
+    /// What was pushed so far.
+    pub fn written(&self) -> &[Span] {
+        // SAFETY: the first `len` spans have been written by `push`.
+        unsafe { std::slice::from_raw_parts(self.spans.as_ptr().cast(), self.len) }
+    }
+}
+
+/// The ABI version of the library, to compare with PGREPL_ABI_VERSION of the header.
+#[no_mangle]
+pub extern "C" fn pgrepl_abi_version() -> u32 {
+    PGREPL_ABI_VERSION
+}
+
+/// The version of the library, for example "0.1.0": zero-terminated, lives for ever.
+#[no_mangle]
+pub extern "C" fn pgrepl_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// A status in words: zero-terminated English, lives for ever; never NULL.
+#[no_mangle]
+pub extern "C" fn pgrepl_status_text(status: u32) -> *const c_char {
+    let words = match status {
+        0 => "ok\0",
+        1 => "invalid argument\0",
+        2 => "fault inside pgrepl\0",
+        3 => "needs more bytes\0",
+        4 => "not a PostgreSQL message\0",
+        5 => "infinity\0",
+        6 => "-infinity\0",
+        _ => "unknown status\0",
+    };
+    words.as_ptr().cast()
+}
+
+struct FieldList(Vec<FieldInfo>);
+
+// SAFETY: the pointers inside lead to constants and to memory that is never freed or changed.
+unsafe impl Send for FieldList {}
+unsafe impl Sync for FieldList {}
+
+static FIELD_LIST: Lazy<FieldList> = Lazy::new(|| {
+    let list = FIELDS.iter().map(|field| {
+        let names: Vec<ValueName> =
+            field.values.iter().map(|(value, name)| ValueName { value: *value, name: name.as_ptr().cast() }).collect();
+        FieldInfo {
+            name: field.name.as_ptr().cast(),
+            label: field.label.as_ptr().cast(),
+            blurb: field.blurb.as_ptr().cast(),
+            value_count: names.len() as u32,
+            values: if names.is_empty() { ptr::null() } else { names.leak().as_ptr() },
+            mask: field.mask as u32,
+            kind: field.kind as u8,
+            width: field.width,
+            severity: field.severity as u8,
+            reserved: 0,
+        }
+    });
+    FieldList(list.collect())
+});
+
+/// All fields that a walk can give; a span names its field by the index in this list.
+///
+/// The list lives for ever and is the same for all calls of one version of the library. `count` may be NULL.
+///
+/// # Safety
+/// `count` must be NULL or writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_fields(count: *mut size_t) -> *const FieldInfo {
+    let mut list: &[FieldInfo] = &[];
+    guard(|| {
+        list = &FIELD_LIST.0;
+        Status::Ok
+    });
+    if !count.is_null() {
+        *count = list.len();
+    }
+    list.as_ptr()
+}
+
+/// Sets up what the connections of one capture share. Free it with pgrepl_capture_free(). NULL only on a fault inside.
+#[no_mangle]
+pub extern "C" fn pgrepl_capture_new() -> *mut CaptureHandle {
+    let mut capture = ptr::null_mut();
+    guard(|| {
+        capture = Box::into_raw(Box::new(CaptureHandle { shared: Rc::default(), sessions: Vec::new() }));
+        Status::Ok
+    });
+    capture
+}
+
+/// Frees a capture and all its sessions; records and walks of theirs are not to be used after that. NULL is allowed.
+///
+/// # Safety
+/// `capture` must be NULL or come from pgrepl_capture_new() and not be freed yet.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_capture_free(capture: *mut CaptureHandle) {
+    guard(|| {
+        if !capture.is_null() {
+            drop(Box::from_raw(capture));
+        }
+        Status::Ok
+    });
+}
+
+/// Sets up one connection of a capture. The session belongs to the capture and lives as long.
+///
+/// `options` may be NULL: then server 0 and PGREPL_PAYLOAD_UNKNOWN. The result is NULL when `capture` is NULL or the
+/// options make no sense.
+///
+/// # Safety
+/// `capture` must come from pgrepl_capture_new(); `options` must be NULL or point to options of the size they tell.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_new(capture: *mut CaptureHandle, options: *const Options) -> *mut SessionHandle {
+    let mut session = ptr::null_mut();
+    guard(|| {
+        let Some(capture) = capture.as_mut() else { return Status::InvalidArgument };
+        let (mut server, mut payload) = (0, Payload::Unknown);
+        if let Some(options) = options.as_ref() {
+            if (options.size as usize) < size_of::<Options>() {
+                return Status::InvalidArgument;
+            }
+            server = options.server;
+            payload = match options.payload {
+                0 => Payload::Unknown,
+                1 => Payload::Pgoutput,
+                2 => Payload::Physical,
+                3 => Payload::OtherPlugin,
+                _ => return Status::InvalidArgument,
+            };
+        }
+        let mut handle = Box::new(SessionHandle { session: Session::new(capture.shared.clone(), server, payload) });
+        session = &mut *handle;
+        capture.sessions.push(handle);
+        Status::Ok
+    });
+    session
+}
+
+/// Tells how long the message is that begins here, type byte and length word included.
+///
+/// `direction` is PGREPL_DIRECTION_...; `bytes` are the first `available` bytes, 5 are enough. A client's packet
+/// without type byte (startup, encryption request) is understood too. PGREPL_STATUS_NEEDS_MORE: fewer than 5 bytes;
+/// PGREPL_STATUS_NOT_A_MESSAGE: no message of that direction begins so.
+///
+/// # Safety
+/// `bytes` must have `available` readable bytes, `size` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_message_size(direction_number: u32, bytes: *const u8, available: size_t, size: *mut size_t) -> Status {
+    guard(|| {
+        let (Some(direction), Some(bytes)) = (direction(direction_number), slice(bytes, available)) else {
+            return Status::InvalidArgument;
+        };
+        if size.is_null() {
+            return Status::InvalidArgument;
+        }
+        match probe::message_size(direction, bytes) {
+            Size::Known(length) => {
+                *size = length;
+                Status::Ok
+            }
+            Size::NeedsMore => Status::NeedsMore,
+            Size::NotAMessage => Status::NotAMessage,
+        }
+    })
+}
+
+/// Judges a TCP segment of an unknown connection: PGREPL_GUESS_... Needs at least 60 fitting bits for an answer other
+/// than PGREPL_GUESS_NO. `reported` is the length of the segment on the wire.
+///
+/// # Safety
+/// `bytes` must have `captured` readable bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_guess(bytes: *const u8, captured: size_t, reported: size_t) -> u32 {
+    let mut answer = 0;
+    guard(|| {
+        let Some(bytes) = message(bytes, captured, reported) else { return Status::InvalidArgument };
+        answer = probe::guess(bytes, reported) as u32;
+        Status::Ok
+    });
+    answer
+}
+
+/// The name of a message of the connection, by its type byte, as the manual has it: zero-terminated, lives for ever.
+#[no_mangle]
+pub extern "C" fn pgrepl_message_name(direction_number: u32, letter: u8) -> *const c_char {
+    let direction = direction(direction_number).unwrap_or(Direction::Backend);
+    summary::message_name(direction, letter).as_ptr()
+}
+
+/// Whether CopyData messages of a replication stream or a base backup are to come now: 1 or 0.
+///
+/// # Safety
+/// `session` must be NULL or a session of a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_in_copy(session: *const SessionHandle) -> u32 {
+    session.as_ref().is_some_and(|handle| handle.session.in_copy()) as u32
+}
+
+/// Common part of the tracking functions.
+unsafe fn track(
+    session: *mut SessionHandle,
+    bytes: *const u8,
+    captured: size_t,
+    reported: size_t,
+    record: *mut Record,
+    call: impl FnOnce(&mut Session, &[u8]) -> Record,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(bytes)) = (session.as_mut(), message(bytes, captured, reported)) else {
+            return Status::InvalidArgument;
+        };
+        if record.is_null() {
+            return Status::InvalidArgument;
+        }
+        *record = call(&mut handle.session, bytes);
+        Status::Ok
+    })
+}
+
+/// Tracks one message of the connection: all of them, both directions, once, in stream order.
+///
+/// `bytes` begin with the message's type byte (with the length word for a startup packet); `captured` of its
+/// `reported` bytes are there. Nothing is kept of them. The record is for a walk of the CopyData payload, that is of
+/// the bytes from the sixth on; other messages give a record whose walk has no fields.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `bytes` have `captured` readable bytes, `record` be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_track(
+    session: *mut SessionHandle,
+    direction_number: u32,
+    bytes: *const u8,
+    captured: size_t,
+    reported: size_t,
+    record: *mut Record,
+) -> Status {
+    let Some(direction) = direction(direction_number) else { return Status::InvalidArgument };
+    track(session, bytes, captured, reported, record, |session, bytes| session.track(direction, bytes, reported))
+}
+
+/// Tracks the payload of one CopyData message, for callers that get it from a client library: the bytes after type
+/// byte and length word. The caller knows that this is a replication stream; what it carries is told by
+/// pgrepl_session_command() before or by the options.
+///
+/// # Safety
+/// As for pgrepl_session_track().
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_track_copy_data(
+    session: *mut SessionHandle,
+    direction_number: u32,
+    payload: *const u8,
+    captured: size_t,
+    reported: size_t,
+    record: *mut Record,
+) -> Status {
+    let Some(direction) = direction(direction_number) else { return Status::InvalidArgument };
+    track(session, payload, captured, reported, record, |session, bytes| session.track_replication(direction, bytes, reported))
+}
+
+/// Tracks one bare pgoutput message, without XLogData around it: what pg_logical_slot_get_binary_changes() gives.
+///
+/// # Safety
+/// As for pgrepl_session_track().
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_track_pgoutput(
+    session: *mut SessionHandle,
+    bytes: *const u8,
+    captured: size_t,
+    reported: size_t,
+    record: *mut Record,
+) -> Status {
+    track(session, bytes, captured, reported, record, |session, bytes| session.track_pgoutput(bytes))
+}
+
+/// Tells the session a command as the client sends it, for example START_REPLICATION with its options. Not needed
+/// when all messages go through pgrepl_session_track(). `text` needs no terminating zero; nothing is kept of it.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `text` have `length` readable bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_command(session: *mut SessionHandle, text: *const c_char, length: size_t) -> Status {
+    guard(|| {
+        let (Some(handle), Some(text)) = (session.as_mut(), slice(text.cast(), length)) else {
+            return Status::InvalidArgument;
+        };
+        handle.session.command(text);
+        Status::Ok
+    })
+}
+
+/// Begins a walk over the bytes that belong to `record`: the payload of a CopyData message, or a bare pgoutput message.
+///
+/// `captured` of its `reported` bytes are there; they must stay as they are until the walk's last call. The walk does
+/// not change the session, so walks may come in any order and be repeated. `session` may be NULL.
+///
+/// # Safety
+/// `walk` must be writable, `record` readable, `bytes` have `captured` readable bytes, and the session, unless NULL,
+/// belong to a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_walk_start(
+    walk: *mut WalkMemory,
+    session: *const SessionHandle,
+    record: *const Record,
+    bytes: *const u8,
+    captured: size_t,
+    reported: size_t,
+) -> Status {
+    let _ = session;
+    guard(|| {
+        let (Some(record), Some(bytes)) = (record.as_ref(), message(bytes, captured, reported)) else {
+            return Status::InvalidArgument;
+        };
+        if walk.is_null() {
+            return Status::InvalidArgument;
+        }
+        ptr::write(walk.cast(), WalkInside { set_up: SET_UP, walk: Walk::new(*record, bytes, reported) });
+        Status::Ok
+    })
+}
+
+/// Fills `spans` with the next fields of the message; `count` tells how many, 0 when the message is done.
+///
+/// `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for the words of notes,
+/// `text_room` bytes that belong to the spans of this call; 256 are plenty, with less (0 and NULL included) the words
+/// are cut. No memory is allocated.
+///
+/// # Safety
+/// `walk` must have been set up by pgrepl_walk_start(), `spans` have room for `room` spans, `text` for `text_room`
+/// bytes, and `count` be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_walk_next(
+    walk: *mut WalkMemory,
+    spans: *mut Span,
+    room: size_t,
+    text: *mut c_char,
+    text_room: size_t,
+    count: *mut size_t,
+) -> Status {
+    guard(|| {
+        let Some(inside) = walk.cast::<WalkInside>().as_mut() else { return Status::InvalidArgument };
+        if count.is_null() || spans.is_null() || room < PGREPL_MIN_SPANS || (text.is_null() && text_room > 0) {
+            return Status::InvalidArgument;
+        }
+        *count = 0;
+        if inside.set_up != SET_UP {
+            return Status::InvalidArgument;
+        }
+        let room = room.min(isize::MAX as usize / size_of::<Span>());
+        let spans = std::slice::from_raw_parts_mut(spans.cast::<MaybeUninit<Span>>(), room);
+        let text = match text_room {
+            0 => &mut [],
+            _ => std::slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), text_room.min(isize::MAX as usize)),
+        };
+        let mut out = Out::new(spans, text);
+        inside.walk.next(&mut out);
+        *count = out.len;
+        Status::Ok
+    })
+}
+
+/// Writes one message in a few words, for example `Begin 761` or `Keepalive 0/1661E08`: UTF-8, zero-terminated, cut
+/// to `room` bytes with the zero. Arguments as for pgrepl_walk_start().
+///
+/// # Safety
+/// As for pgrepl_walk_start(); `text` must have room for `room` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_summary(
+    session: *const SessionHandle,
+    record: *const Record,
+    bytes: *const u8,
+    captured: size_t,
+    reported: size_t,
+    text: *mut c_char,
+    room: size_t,
+) -> Status {
+    let _ = session;
+    guard(|| {
+        let (Some(record), Some(bytes)) = (record.as_ref(), message(bytes, captured, reported)) else {
+            return Status::InvalidArgument;
+        };
+        if text.is_null() || room == 0 {
+            return Status::InvalidArgument;
+        }
+        let memory = std::slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), room.min(isize::MAX as usize));
+        let mut out = Out::new(&mut [], &mut memory[..room - 1]);
+        let _ = summary::write(*record, bytes, reported, &mut out);
+        let end = out.text_len;
+        memory[end].write(0);
+        Status::Ok
+    })
+}
+
+/// Writes an LSN as PostgreSQL does, `0/16B3748`, zero-terminated, at most PGREPL_LSN_TEXT bytes.
+///
+/// # Safety
+/// `text` must have room for PGREPL_LSN_TEXT bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_lsn_text(lsn: u64, text: *mut c_char) -> Status {
+    use std::fmt::Write;
+    guard(|| {
+        if text.is_null() {
+            return Status::InvalidArgument;
+        }
+        let memory = std::slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), PGREPL_LSN_TEXT);
+        let mut out = Out::new(&mut [], &mut memory[..PGREPL_LSN_TEXT - 1]);
+        let _ = write!(out, "{}", Lsn(lsn));
+        let end = out.text_len;
+        memory[end].write(0);
+        Status::Ok
+    })
+}
+
+/// Turns a time of the wire into seconds and nanoseconds since the Unix epoch, 1970-01-01 00:00:00 UTC.
+/// PGREPL_STATUS_INFINITY and PGREPL_STATUS_MINUS_INFINITY say that it is no point in time.
+///
+/// # Safety
+/// `seconds` and `nanoseconds` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_unix_time(microseconds: i64, seconds: *mut i64, nanoseconds: *mut u32) -> Status {
+    guard(|| {
+        if seconds.is_null() || nanoseconds.is_null() {
+            return Status::InvalidArgument;
+        }
+        match value::Time::from_wire(microseconds) {
+            Time::At(s, ns) => {
+                (*seconds, *nanoseconds) = (s, ns);
+                Status::Ok
+            }
+            Time::Infinity => Status::Infinity,
+            Time::MinusInfinity => Status::MinusInfinity,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_stops_at_the_border() {
+        assert_eq!(guard(|| panic!("on purpose")), Status::Panic);
+        assert_eq!(guard(|| Status::Ok), Status::Ok);
+    }
+}

@@ -1,0 +1,213 @@
+//! Every field that pgrepl can show: its display-filter name, its label and the kind of its value.
+//!
+//! The filter names are an interface that people write into filters and scripts; they never change.
+
+/// What the value of a field is, and so how a span of it carries the value.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A subtree: its members follow with a greater depth. `number` is its ordinal (0: none), `text` its label.
+    Group = 1,
+    /// One byte that is a letter.
+    Char = 2,
+    /// False (0) or true (anything else); with a mask, one bit of the byte.
+    Bool = 3,
+    /// Unsigned integer of `width` bytes.
+    Uint = 4,
+    /// Signed integer of `width` bytes, in two's complement.
+    Int = 5,
+    /// WAL position (XLogRecPtr), 8 bytes.
+    Lsn = 6,
+    /// Microseconds since 2000-01-01 00:00:00 UTC (TimestampTz), signed, 8 bytes.
+    Time = 7,
+    /// Characters; `text` leaves out the terminating zero.
+    Text = 8,
+    /// Bytes.
+    Bytes = 9,
+    /// A remark about the bytes in range, in words; its field tells how serious it is.
+    Note = 10,
+}
+
+/// How serious a note is, in Wireshark's steps.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    None = 0,
+    Chat = 1,
+    Note = 2,
+    Warn = 3,
+    Error = 4,
+}
+
+/// One field of the list, see [`Field::info`].
+#[derive(Debug)]
+pub struct Info {
+    /// Display-filter name with a terminating zero; empty for groups.
+    pub name: &'static str,
+    /// Label with a terminating zero.
+    pub label: &'static str,
+    /// One sentence about it, with a terminating zero.
+    pub blurb: &'static str,
+    pub kind: Kind,
+    /// Bytes of a fixed-width value, 0 for others.
+    pub width: u8,
+    pub severity: Severity,
+    /// The bit of a `Bool` that is part of a byte, else 0.
+    pub mask: u8,
+    /// Names of values, each with a terminating zero.
+    pub values: &'static [(u32, &'static str)],
+}
+
+macro_rules! fields {
+    ($($id:ident $name:literal $label:literal $kind:ident $width:literal
+       $([$($value:literal = $meaning:literal),+ $(,)?])? $(mask $mask:literal)? $(severity $severity:ident)? : $blurb:literal;)+) => {
+        /// A field, by its place in the list.
+        #[repr(u16)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Field { $($id),+ }
+
+        /// All fields; [`Field`] is the index.
+        pub static FIELDS: &[Info] = &[$(Info {
+            name: concat!($name, "\0"),
+            label: concat!($label, "\0"),
+            blurb: concat!($blurb, "\0"),
+            kind: Kind::$kind,
+            width: $width,
+            severity: fields!(@severity $($severity)?),
+            mask: fields!(@mask $($mask)?),
+            values: &[$($(($value as u32, concat!($meaning, "\0"))),+)?],
+        }),+];
+    };
+    (@severity) => { Severity::None };
+    (@severity $s:ident) => { Severity::$s };
+    (@mask) => { 0 };
+    (@mask $m:literal) => { $m };
+}
+
+impl Field {
+    pub fn info(self) -> &'static Info {
+        &FIELDS[self as usize]
+    }
+
+    /// The bits of a flags byte.
+    pub fn bits(self) -> &'static [Field] {
+        match self {
+            Field::DecodingMessageFlags => &[Field::DecodingMessageTransactional],
+            Field::ColumnFlags => &[Field::ColumnKey],
+            Field::TruncateFlags => &[Field::TruncateCascade, Field::TruncateRestartIdentity],
+            _ => &[],
+        }
+    }
+
+    /// Label without the terminating zero.
+    pub fn label(self) -> &'static str {
+        self.info().label.trim_end_matches('\0')
+    }
+}
+
+fields! {
+    // Groups
+    MessageGroup "" "Message" Group 0: "A logical replication message";
+    TupleGroup "" "Tuple" Group 0: "A row, a key or an old row";
+    ValueGroup "" "Column" Group 0: "The value of one column";
+    ColumnGroup "" "Column" Group 0: "The description of one column";
+
+    // Messages inside CopyData
+    WalsenderType "pgrepl.copydata.type" "Type" Char 1
+        ['w' = "XLogData", 'k' = "Primary keepalive message", 's' = "Primary status update", 'r' = "Standby status update",
+         'h' = "Hot standby feedback message", 'p' = "Request primary status update"]:
+        "What the CopyData message holds";
+    BackupType "pgrepl.copydata.type" "Type" Char 1
+        ['n' = "new archive", 'm' = "manifest", 'd' = "archive or manifest data", 'p' = "progress report"]:
+        "What the CopyData message of a base backup holds";
+    WalStart "pgrepl.wal_start" "WAL start" Lsn 8: "WAL position of the payload; 0/0 in some logical messages";
+    WalEnd "pgrepl.wal_end" "WAL end" Lsn 8: "WAL end of the sender, or its sent position in a keepalive";
+    SendTime "pgrepl.send_time" "Send time" Time 8: "Clock of the sender when the message left, UTC";
+    Data "pgrepl.data" "Data" Bytes 0: "Payload that is not a pgoutput message: physical WAL or another plugin's output";
+    ReplyRequested "pgrepl.reply_requested" "Reply requested" Bool 1: "The other side is asked to answer at once";
+    PrimaryWriteLsn "pgrepl.primary.write_lsn" "WAL write position" Lsn 8: "How far the primary has written WAL";
+    PrimaryOldestCommitXid "pgrepl.primary.oldest_commit_xid" "Oldest committing xid" Uint 8:
+        "Oldest transaction still committing: epoch in the high, xid in the low 32 bits";
+    PrimaryNextXid "pgrepl.primary.next_xid" "Next xid" Uint 8: "Next transaction id: epoch in the high, xid in the low 32 bits";
+    StandbyWriteLsn "pgrepl.standby.write_lsn" "Written up to" Lsn 8: "First WAL byte that the standby has not written yet";
+    StandbyFlushLsn "pgrepl.standby.flush_lsn" "Flushed up to" Lsn 8: "First WAL byte that is not yet safe at the standby; 0/0: not told";
+    StandbyApplyLsn "pgrepl.standby.apply_lsn" "Applied up to" Lsn 8: "First WAL byte that the standby has not applied yet; 0/0: not told";
+    StandbyXmin "pgrepl.standby.xmin" "xmin" Uint 4: "Oldest transaction id that queries on the standby need";
+    StandbyXminEpoch "pgrepl.standby.xmin_epoch" "xmin epoch" Uint 4: "Wraparound epoch of xmin";
+    StandbyCatalogXmin "pgrepl.standby.catalog_xmin" "catalog_xmin" Uint 4: "Oldest transaction id that slots of the standby need for catalog rows";
+    StandbyCatalogXminEpoch "pgrepl.standby.catalog_xmin_epoch" "catalog_xmin epoch" Uint 4: "Wraparound epoch of catalog_xmin";
+    BackupArchiveName "pgrepl.backup.archive_name" "Archive name" Text 0: "File name of the archive";
+    BackupTablespace "pgrepl.backup.tablespace" "Tablespace path" Text 0: "Directory that the archive was made from; empty for the data directory";
+    BackupData "pgrepl.backup.data" "Backup data" Bytes 0: "A slice of an archive or of the manifest";
+    BackupBytesDone "pgrepl.backup.bytes_done" "Bytes done" Uint 8: "Bytes backed up so far";
+
+    // Logical replication messages
+    MessageType "pgrepl.message.type" "Message type" Char 1
+        ['B' = "Begin", 'M' = "Message", 'C' = "Commit", 'O' = "Origin", 'R' = "Relation", 'Y' = "Type", 'I' = "Insert",
+         'U' = "Update", 'D' = "Delete", 'T' = "Truncate", 'S' = "Stream Start", 'E' = "Stream Stop", 'c' = "Stream Commit",
+         'A' = "Stream Abort", 'b' = "Begin Prepare", 'P' = "Prepare", 'K' = "Commit Prepared", 'r' = "Rollback Prepared",
+         'p' = "Stream Prepare"]:
+        "Kind of the logical replication message";
+    Xid "pgrepl.xid" "Transaction id" Uint 4: "Transaction id as sent; in row changes of a streamed block that of the subtransaction";
+    Subxid "pgrepl.subxid" "Subtransaction id" Uint 4: "What is rolled back; equal to the transaction id when all of it is";
+    Flags "pgrepl.flags" "Flags" Uint 1: "Unused, zero";
+    FinalLsn "pgrepl.final_lsn" "Final LSN" Lsn 8: "Start of the commit record";
+    CommitLsn "pgrepl.commit_lsn" "Commit LSN" Lsn 8: "Start of the commit record";
+    EndLsn "pgrepl.end_lsn" "End LSN" Lsn 8: "End of the commit or prepare record";
+    CommitTime "pgrepl.commit_time" "Commit time" Time 8: "When the transaction committed, UTC";
+    AbortLsn "pgrepl.abort_lsn" "Abort LSN" Lsn 8: "End of the abort record";
+    AbortTime "pgrepl.abort_time" "Abort time" Time 8: "When the transaction aborted, UTC";
+    PrepareLsn "pgrepl.prepare_lsn" "Prepare LSN" Lsn 8: "Start of the prepare record";
+    PrepareEndLsn "pgrepl.prepare_end_lsn" "Prepare end LSN" Lsn 8: "End of the prepare record";
+    RollbackEndLsn "pgrepl.rollback_end_lsn" "Rollback end LSN" Lsn 8: "End of the rollback-prepared record";
+    PrepareTime "pgrepl.prepare_time" "Prepare time" Time 8: "When the transaction was prepared, UTC";
+    RollbackTime "pgrepl.rollback_time" "Rollback time" Time 8: "When the prepared transaction was rolled back, UTC";
+    Gid "pgrepl.gid" "Global identifier" Text 0: "Identifier given to PREPARE TRANSACTION";
+    FirstSegment "pgrepl.stream.first_segment" "First segment" Bool 1: "First block of this transaction";
+    OriginLsn "pgrepl.origin.lsn" "Origin LSN" Lsn 8: "Commit position on the origin node; 0/0 in a streamed transaction";
+    OriginName "pgrepl.origin.name" "Origin name" Text 0: "Name of the replication origin";
+    DecodingMessageFlags "pgrepl.decoding_message.flags" "Flags" Uint 1: "Flags of the logical decoding message";
+    DecodingMessageTransactional "pgrepl.decoding_message.flags.transactional" "Transactional" Bool 1 mask 1:
+        "The message belongs to a transaction";
+    DecodingMessageLsn "pgrepl.decoding_message.lsn" "Message LSN" Lsn 8: "End of the message's WAL record";
+    DecodingMessagePrefix "pgrepl.decoding_message.prefix" "Prefix" Text 0: "Prefix given to pg_logical_emit_message";
+    DecodingMessageLength "pgrepl.decoding_message.length" "Content length" Int 4: "Length of the content in bytes";
+    DecodingMessageContent "pgrepl.decoding_message.content" "Content" Bytes 0: "Content given to pg_logical_emit_message, never converted";
+    RelationOid "pgrepl.relation.oid" "Relation OID" Uint 4: "OID of the table at the publisher";
+    RelationNamespace "pgrepl.relation.namespace" "Namespace" Text 0: "Schema of the table; empty for pg_catalog";
+    RelationName "pgrepl.relation.name" "Relation name" Text 0: "Name of the table";
+    RelationReplicaIdentity "pgrepl.relation.replica_identity" "Replica identity" Char 1
+        ['d' = "default", 'n' = "nothing", 'f' = "full", 'i' = "index"]:
+        "Which old values Update and Delete carry";
+    RelationColumnCount "pgrepl.relation.column_count" "Number of columns" Uint 2: "How many columns are described";
+    ColumnFlags "pgrepl.column.flags" "Flags" Uint 1: "Flags of the column";
+    ColumnKey "pgrepl.column.flags.key" "Part of the key" Bool 1 mask 1: "The column belongs to the replica identity";
+    ColumnName "pgrepl.column.name" "Column name" Text 0: "Name of the column";
+    ColumnTypeOid "pgrepl.column.type_oid" "Type OID" Uint 4: "OID of the column's data type";
+    ColumnTypeModifier "pgrepl.column.type_modifier" "Type modifier" Int 4: "atttypmod of the column; -1: none";
+    TypeOid "pgrepl.type.oid" "Type OID" Uint 4: "OID of the data type";
+    TypeNamespace "pgrepl.type.namespace" "Namespace" Text 0: "Schema of the type; empty for pg_catalog";
+    TypeName "pgrepl.type.name" "Type name" Text 0: "Name of the type; of a domain, that of its base type";
+    TupleKind "pgrepl.tuple.kind" "Tuple kind" Char 1 ['N' = "new tuple", 'K' = "key", 'O' = "old tuple"]: "Which row follows";
+    TupleColumnCount "pgrepl.tuple.column_count" "Number of columns" Uint 2: "How many column values follow";
+    ValueKind "pgrepl.value.kind" "Kind" Char 1 ['n' = "null", 'u' = "unchanged TOAST", 't' = "text", 'b' = "binary"]: "Form of the column value";
+    ValueLength "pgrepl.value.length" "Length" Int 4: "Length of the value in bytes";
+    ValueText "pgrepl.value.text" "Text" Text 0: "Value in text form";
+    ValueBinary "pgrepl.value.binary" "Binary" Bytes 0: "Value in the binary form of its type";
+    TruncateRelationCount "pgrepl.truncate.relation_count" "Number of relations" Uint 4: "How many tables are truncated";
+    TruncateFlags "pgrepl.truncate.flags" "Options" Uint 1: "Options of TRUNCATE";
+    TruncateCascade "pgrepl.truncate.flags.cascade" "CASCADE" Bool 1 mask 1: "TRUNCATE ... CASCADE";
+    TruncateRestartIdentity "pgrepl.truncate.flags.restart_identity" "RESTART IDENTITY" Bool 1 mask 2: "TRUNCATE ... RESTART IDENTITY";
+
+    // Bytes without a place in the documented layout
+    Undecoded "pgrepl.undecoded" "Undecoded bytes" Bytes 0: "Bytes that could not be read as the documented layout";
+    Trailing "pgrepl.trailing" "Trailing bytes" Bytes 0: "Bytes after the end of the documented layout";
+
+    // Notes
+    NoteMalformed "pgrepl.expert.malformed" "Malformed message" Note 0 severity Error: "The message contradicts its documented layout";
+    NoteTrailing "pgrepl.expert.trailing_bytes" "Trailing bytes" Note 0 severity Warn: "The message is longer than its documented layout";
+    NoteUnknownMessage "pgrepl.expert.unknown_message" "Unknown message" Note 0 severity Warn: "No documented message begins with this byte here";
+    NoteNotCaptured "pgrepl.expert.not_captured" "Not captured" Note 0 severity Note: "The capture did not keep all bytes of the message";
+    NoteGuessed "pgrepl.expert.stream_guessed" "Stream guessed" Note 0 severity Note: "No START_REPLICATION was seen for this stream";
+    NotePanic "pgrepl.expert.decoder_panic" "Decoder panic" Note 0 severity Error: "A fault in pgrepl itself; please report it";
+}

@@ -1,0 +1,21 @@
+//! pgrepl reads what travels inside CopyData on a PostgreSQL replication connection: the walsender messages of both
+//! directions, pgoutput's logical replication messages (protocol versions 1 to 4), base backups.
+//!
+//! *Tracking* ([`session::Session`]) looks at each message once, in stream order, and gives it a small
+//! [`session::Record`]. *Walking* ([`walk::Walk`]) turns bytes and record into fields; it changes nothing and can be
+//! done again at any time, in any order. The formats are tables in [`formats`], the fields a list in [`fields`].
+//!
+//! C programs use the same core through `include/pgrepl.h`, which is generated from [`ffi`].
+
+#![deny(unsafe_code)]
+
+pub mod command;
+#[allow(unsafe_code)]
+pub mod ffi;
+pub mod fields;
+pub mod formats;
+pub mod probe;
+pub mod session;
+pub mod summary;
+pub mod value;
+pub mod walk;

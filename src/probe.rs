@@ -1,0 +1,180 @@
+//! Telling messages in a TCP stream: where they end, and whether a stream is PostgreSQL's at all.
+
+use crate::formats;
+use crate::session::Direction;
+
+/// Type byte and length word; the length counts itself but not the type byte.
+pub(crate) const HEADER: usize = 5;
+
+/// No message is longer: the server builds each in one buffer below 1 GB.
+pub(crate) const MAX_MESSAGE: usize = 0x3fff_ffff;
+
+/// Startup packets have no type byte; the server takes none longer than this.
+const MAX_STARTUP: usize = 10_000;
+
+/// What the first bytes say about the length of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Bytes of the whole message, header included.
+    Known(usize),
+    /// Fewer than `HEADER` bytes are there.
+    NeedsMore,
+    /// No message begins so.
+    NotAMessage,
+}
+
+/// Length of the message that begins here.
+pub fn message_size(direction: Direction, bytes: &[u8]) -> Size {
+    let Some(header) = bytes.get(..HEADER) else { return Size::NeedsMore };
+    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
+    if header[0] == 0 && direction == Direction::Frontend {
+        return match number(0) {
+            length @ 8..=MAX_STARTUP => Size::Known(length),
+            _ => Size::NotAMessage,
+        };
+    }
+    let letters: &[u8] = match direction {
+        Direction::Backend => b"123ACDEGHIKNRSTVWZcdnstv",
+        Direction::Frontend => b"BCDEFHPQSXcdfp",
+    };
+    match number(1) {
+        length @ 4..=MAX_MESSAGE if letters.contains(&header[0]) => Size::Known(length + 1),
+        _ => Size::NotAMessage,
+    }
+}
+
+/// What a segment of an unknown TCP stream looks like.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guess {
+    /// Nothing of ours.
+    No = 0,
+    /// A client that begins a PostgreSQL connection.
+    Startup = 1,
+    /// The server sends replication messages.
+    Backend = 2,
+    /// The client sends replication messages.
+    Frontend = 3,
+}
+
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+const GSSENC_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x30];
+
+/// Times that a running server can show: 2005 to 2067, in microseconds since 2000.
+const TIMES: std::ops::Range<u64> = 157_766_400_000_000..2_114_380_800_000_000;
+
+/// Judges the beginning of a segment whose length on the wire is `reported`; 60 bits or more must fit.
+pub fn guess(bytes: &[u8], reported: usize) -> Guess {
+    if is_startup(bytes, reported) {
+        return Guess::Startup;
+    }
+    if bytes.first() != Some(&b'd') {
+        return Guess::No;
+    }
+    let Size::Known(size) = message_size(Direction::Backend, bytes) else { return Guess::No };
+    let Some((&tag, rest)) = bytes[HEADER..].split_first() else { return Guess::No };
+    let time = |at: usize| {
+        let bytes = rest.get(at..at + 8)?;
+        Some(u64::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let timely = |at: usize| time(at).is_some_and(|time| TIMES.contains(&time));
+    let body = size - HEADER;
+    let exactly = |message: &formats::Message| body == message.min_length();
+    let is_flag = |at: usize| rest.get(at).is_some_and(|byte| *byte <= 1);
+    match tag {
+        b'k' if exactly(&formats::PRIMARY_KEEPALIVE_MESSAGE) && timely(8) && is_flag(16) => Guess::Backend,
+        b'w' if body > formats::XLOG_DATA.min_length() && timely(16) => Guess::Backend,
+        b'r' if exactly(&formats::STANDBY_STATUS_UPDATE) && timely(24) && is_flag(32) => Guess::Frontend,
+        b'h' if exactly(&formats::HOT_STANDBY_FEEDBACK_MESSAGE) && timely(0) => Guess::Frontend,
+        _ => Guess::No,
+    }
+}
+
+/// A startup packet by itself: encryption request, or version 3 with the user as its first parameter.
+fn is_startup(bytes: &[u8], reported: usize) -> bool {
+    if bytes.len() != reported {
+        return false;
+    }
+    if bytes == SSL_REQUEST || bytes == GSSENC_REQUEST {
+        return true;
+    }
+    message_size(Direction::Frontend, bytes) == Size::Known(reported)
+        && bytes.get(4..6) == Some(&[0, 3])
+        && bytes.get(8..13) == Some(b"user\0")
+        && bytes.ends_with(&[0, 0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 0x0003_046c_4eca_da8a;
+
+    fn copy_data(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
+        let body = parts.concat();
+        [b"d".as_slice(), &(body.len() as u32 + 5).to_be_bytes(), &[tag], &body].concat()
+    }
+
+    #[test]
+    fn sizes() {
+        let size = |bytes: &[u8]| message_size(Direction::Backend, bytes);
+        assert_eq!(size(b"d\0\0\0\x16"), Size::Known(23));
+        assert_eq!(size(b"d\0\0\0"), Size::NeedsMore);
+        assert_eq!(size(b"d\0\0\0\x03"), Size::NotAMessage);
+        assert_eq!(size(b"d\x7f\0\0\0"), Size::NotAMessage);
+        assert_eq!(size(b"Q\0\0\0\x05"), Size::NotAMessage);
+        assert_eq!(message_size(Direction::Frontend, b"Q\0\0\0\x05"), Size::Known(6));
+        assert_eq!(message_size(Direction::Frontend, &SSL_REQUEST), Size::Known(8));
+    }
+
+    #[test]
+    fn replication_messages_are_recognised() {
+        let keepalive = copy_data(b'k', &[&[0; 8], &NOW.to_be_bytes(), &[1]]);
+        assert_eq!(guess(&keepalive, keepalive.len()), Guess::Backend);
+        let status = copy_data(b'r', &[&[0; 24], &NOW.to_be_bytes(), &[0]]);
+        assert_eq!(guess(&status, status.len()), Guess::Frontend);
+        let feedback = copy_data(b'h', &[&NOW.to_be_bytes(), &[0; 16]]);
+        assert_eq!(guess(&feedback, feedback.len()), Guess::Frontend);
+        // The message may go on in the next segment.
+        let data = copy_data(b'w', &[&[0; 16], &NOW.to_be_bytes(), &[0; 4000]]);
+        assert_eq!(guess(&data[..100], 100), Guess::Backend);
+        assert_eq!(guess(&data[..20], 20), Guess::No);
+        // A time far away, a wrong length, a flag that is none.
+        assert_eq!(guess(&copy_data(b'k', &[&[0; 16], &[1]]), 23), Guess::No);
+        assert_eq!(guess(&copy_data(b'k', &[&[0; 8], &NOW.to_be_bytes(), &[1, 0]]), 24), Guess::No);
+        assert_eq!(guess(&copy_data(b'k', &[&[0; 8], &NOW.to_be_bytes(), &[2]]), 23), Guess::No);
+    }
+
+    #[test]
+    fn startup_is_recognised() {
+        let startup = b"\0\0\0\x1b\0\x03\0\0user\0u\0database\0d\0\0";
+        assert_eq!(startup.len(), 0x1b);
+        assert_eq!(guess(startup, startup.len()), Guess::Startup);
+        assert_eq!(guess(&SSL_REQUEST, 8), Guess::Startup);
+        assert_eq!(guess(&SSL_REQUEST, 9), Guess::No);
+        assert_eq!(guess(b"", 0), Guess::No);
+    }
+
+    /// Segments of other protocols and of chance are not claimed.
+    #[test]
+    fn random_segments_are_not_claimed() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for _ in 0..1_000_000 {
+            let mut segment = [0u8; 64];
+            for chunk in segment.chunks_mut(8) {
+                chunk.copy_from_slice(&random().to_le_bytes());
+            }
+            let length = (random() % 64) as usize;
+            assert_eq!(guess(&segment[..length], length), Guess::No);
+            // Even when the first byte is right by itself.
+            segment[0] = b'd';
+            assert_eq!(guess(&segment[..length], length), Guess::No);
+        }
+    }
+}

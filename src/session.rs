@@ -1,0 +1,361 @@
+//! Tracking: what earlier messages of a connection say about later ones.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::command::Command;
+use crate::formats::{find, Layer};
+use crate::probe::HEADER;
+use crate::walk;
+
+/// What there is to walk in a message.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing: not a CopyData message of a replication stream or a base backup.
+    Other = 0,
+    /// CopyData of a replication stream: a walsender message.
+    CopyData = 1,
+    /// CopyData of a base backup.
+    Backup = 2,
+    /// CopyData of a base backup before PostgreSQL 15: bytes of an archive without any tag.
+    UntaggedBackup = 3,
+    /// A pgoutput message by itself, as the SQL interface of replication slots gives it.
+    Pgoutput = 4,
+    /// Bytes in a replication stream that do not begin a message.
+    Unaligned = 5,
+}
+
+/// What XLogData holds.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Not known: no START_REPLICATION was seen.
+    Unknown = 0,
+    /// Messages of pgoutput.
+    Pgoutput = 1,
+    /// WAL.
+    Physical = 2,
+    /// What another output plugin wrote.
+    OtherPlugin = 3,
+}
+
+/// Direction of a message.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the server to the client.
+    Backend = 0,
+    /// From the client to the server.
+    Frontend = 1,
+}
+
+/// What tracking found out about one message; all that walking needs besides the bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// What there is to walk.
+    pub content: u8,
+    /// What XLogData holds.
+    pub payload: u8,
+    /// 1: from the client; 2: in a stream block, so that changes begin with an xid.
+    pub flags: u8,
+    /// Zero.
+    pub reserved: u8,
+}
+
+impl Record {
+    pub(crate) const FROM_CLIENT: u8 = 1;
+    pub(crate) const STREAMED: u8 = 2;
+
+    pub fn content(&self) -> Content {
+        match self.content {
+            1 => Content::CopyData,
+            2 => Content::Backup,
+            3 => Content::UntaggedBackup,
+            4 => Content::Pgoutput,
+            5 => Content::Unaligned,
+            _ => Content::Other,
+        }
+    }
+
+    pub fn payload(&self) -> Payload {
+        match self.payload {
+            1 => Payload::Pgoutput,
+            2 => Payload::Physical,
+            3 => Payload::OtherPlugin,
+            _ => Payload::Unknown,
+        }
+    }
+
+    pub fn from_client(&self) -> bool {
+        self.flags & Self::FROM_CLIENT != 0
+    }
+
+    pub fn has_xid(&self) -> bool {
+        self.flags & Self::STREAMED != 0
+    }
+}
+
+/// What the sessions of one capture share. Its memory is bounded by `MAX_SLOTS`.
+#[derive(Default)]
+pub struct Shared {
+    /// Output plugin of a slot of a server, from CREATE_REPLICATION_SLOT.
+    plugins: HashMap<(u64, Vec<u8>), Vec<u8>>,
+}
+
+/// Slots that are remembered in a capture; later ones are not.
+pub(crate) const MAX_SLOTS: usize = 10_000;
+
+/// What the messages of the connection mean now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Queries and their results; also COPY rows, whatever they look like.
+    Query,
+    /// After CopyBothResponse.
+    Replication(Payload),
+    /// After CopyOutResponse to BASE_BACKUP; whether its messages are tagged shows at the first of them.
+    Backup(Option<Content>),
+}
+
+/// One connection.
+pub struct Session {
+    shared: Rc<RefCell<Shared>>,
+    /// Tells one server of the capture from another.
+    server: u64,
+    /// How XLogData is read when no START_REPLICATION was seen.
+    unseen: Payload,
+    mode: Mode,
+    /// The last command that was sent and not finished.
+    command: Command,
+    /// Between Stream Start and Stream Stop.
+    in_stream: bool,
+}
+
+impl Session {
+    pub fn new(shared: Rc<RefCell<Shared>>, server: u64, unseen: Payload) -> Session {
+        Session { shared, server, unseen, mode: Mode::Query, command: Command::Other, in_stream: false }
+    }
+
+    /// CopyData of a replication stream or of a base backup comes now.
+    pub fn in_copy(&self) -> bool {
+        self.mode != Mode::Query
+    }
+
+    /// A message of the connection, from its type byte (or, at startup, its length) on. `bytes` may be cut short.
+    #[inline]
+    pub fn track(&mut self, direction: Direction, bytes: &[u8], reported: usize) -> Record {
+        match (bytes.first(), direction) {
+            (Some(b'd'), _) => {
+                let payload = bytes.get(HEADER..).unwrap_or(&[]);
+                return self.track_copy_data(direction, payload, reported.saturating_sub(HEADER));
+            }
+            (Some(b'Q'), Direction::Frontend) => {
+                let text = bytes.get(HEADER..).unwrap_or(&[]);
+                let end = memchr::memchr(0, text).unwrap_or(text.len());
+                self.command(&text[..end]);
+            }
+            (Some(b'W'), Direction::Backend) => self.begin_replication(),
+            (Some(b'H'), Direction::Backend) if self.command == Command::BaseBackup => self.mode = Mode::Backup(None),
+            (Some(b'H' | b'G' | b'C' | b'E'), Direction::Backend) => self.mode = Mode::Query,
+            (Some(b'Z'), Direction::Backend) => {
+                self.mode = Mode::Query;
+                self.command = Command::Other;
+            }
+            _ => {}
+        }
+        Record::default()
+    }
+
+    /// The text of a command, as in a Query message.
+    pub fn command(&mut self, text: &[u8]) {
+        self.command = Command::parse(text);
+        if let Command::CreateReplicationSlot { slot, plugin: Some(plugin) } = &self.command {
+            let plugins = &mut self.shared.borrow_mut().plugins;
+            if plugins.len() < MAX_SLOTS {
+                plugins.insert((self.server, slot.clone()), plugin.clone());
+            }
+        }
+    }
+
+    /// CopyBothResponse: the last START_REPLICATION is accepted.
+    fn begin_replication(&mut self) {
+        self.in_stream = false;
+        let payload = match &self.command {
+            Command::StartReplication(start) if !start.logical => Payload::Physical,
+            Command::StartReplication(start) => {
+                let shared = self.shared.borrow();
+                let plugin = start.slot.as_ref().and_then(|slot| shared.plugins.get(&(self.server, slot.clone())));
+                match plugin {
+                    Some(plugin) if plugin == b"pgoutput" => Payload::Pgoutput,
+                    None if start.is_for_pgoutput() => Payload::Pgoutput,
+                    _ => Payload::OtherPlugin,
+                }
+            }
+            _ => self.unseen,
+        };
+        self.mode = Mode::Replication(payload);
+    }
+
+    /// CopyData of a stream that the caller knows to be replication, from its first payload byte on.
+    pub fn track_replication(&mut self, direction: Direction, payload: &[u8], reported: usize) -> Record {
+        if !matches!(self.mode, Mode::Replication(_)) {
+            self.begin_replication();
+        }
+        self.track_copy_data(direction, payload, reported)
+    }
+
+    #[inline]
+    fn track_copy_data(&mut self, direction: Direction, payload: &[u8], reported: usize) -> Record {
+        let from_client = if direction == Direction::Frontend { Record::FROM_CLIENT } else { 0 };
+        match self.mode {
+            Mode::Query => Record::default(),
+            Mode::Replication(kind) => {
+                let mut record = Record { content: Content::CopyData as u8, payload: kind as u8, flags: from_client, ..Record::default() };
+                if kind == Payload::Pgoutput && payload.first() == Some(&b'w') && direction == Direction::Backend {
+                    const XLOG_DATA: usize = crate::formats::XLOG_DATA.min_length();
+                    self.track_change(payload.get(XLOG_DATA..).unwrap_or(&[]), &mut record);
+                }
+                record
+            }
+            Mode::Backup(_) if direction == Direction::Frontend => Record::default(),
+            Mode::Backup(known) => {
+                let content = known.unwrap_or_else(|| {
+                    let tagged = payload.first() == Some(&b'n') && walk::fits(Layer::BaseBackup, payload, reported);
+                    if tagged {
+                        Content::Backup
+                    } else {
+                        Content::UntaggedBackup
+                    }
+                });
+                self.mode = Mode::Backup(Some(content));
+                Record { content: content as u8, ..Record::default() }
+            }
+        }
+    }
+
+    /// A pgoutput message without XLogData around it.
+    pub fn track_pgoutput(&mut self, message: &[u8]) -> Record {
+        let mut record = Record { content: Content::Pgoutput as u8, payload: Payload::Pgoutput as u8, ..Record::default() };
+        self.track_change(message, &mut record);
+        record
+    }
+
+    /// The open stream block. Only what can stand nowhere else than outside closes it besides Stream Stop.
+    #[inline]
+    fn track_change(&mut self, message: &[u8], record: &mut Record) {
+        let Some(&tag) = message.first() else { return };
+        match tag {
+            b'S' => self.in_stream = true,
+            b'E' | b'B' | b'C' | b'b' | b'P' | b'K' | b'r' | b'p' | b'c' | b'A' => self.in_stream = false,
+            _ if self.in_stream && find(Layer::Pgoutput, tag).is_some() => record.flags |= Record::STREAMED,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session() -> Session {
+        Session::new(Rc::default(), 0, Payload::Unknown)
+    }
+
+    fn message(letter: u8, body: &[u8]) -> Vec<u8> {
+        [&[letter][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
+    }
+
+    fn track(session: &mut Session, direction: Direction, letter: u8, body: &[u8]) -> Record {
+        let bytes = message(letter, body);
+        session.track(direction, &bytes, bytes.len())
+    }
+
+    fn query(session: &mut Session, text: &str) {
+        track(session, Direction::Frontend, b'Q', format!("{text}\0").as_bytes());
+    }
+
+    fn keepalive(session: &mut Session) -> Content {
+        track(session, Direction::Backend, b'd', &[b"k".as_slice(), &[0; 17]].concat()).content()
+    }
+
+    #[test]
+    fn copy_rows_are_never_replication() {
+        let mut s = session();
+        assert_eq!(keepalive(&mut s), Content::Other);
+        query(&mut s, "COPY t TO STDOUT");
+        track(&mut s, Direction::Backend, b'H', &[0, 0, 0]);
+        assert_eq!(keepalive(&mut s), Content::Other);
+        track(&mut s, Direction::Backend, b'c', &[]);
+        track(&mut s, Direction::Backend, b'C', b"COPY 1\0");
+        track(&mut s, Direction::Backend, b'Z', b"I");
+        query(&mut s, "START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '1', publication_names 'p')");
+        track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
+        assert_eq!(keepalive(&mut s), Content::CopyData);
+        // CopyData still follows CopyDone.
+        track(&mut s, Direction::Frontend, b'c', &[]);
+        track(&mut s, Direction::Backend, b'c', &[]);
+        assert_eq!(keepalive(&mut s), Content::CopyData);
+        track(&mut s, Direction::Backend, b'C', b"COPY 0\0");
+        assert_eq!(keepalive(&mut s), Content::Other);
+    }
+
+    #[test]
+    fn start_replication_decides_the_payload() {
+        let shared: Rc<RefCell<Shared>> = Rc::default();
+        let payload = |server: u64, commands: &[&str]| {
+            let mut s = Session::new(shared.clone(), server, Payload::Unknown);
+            for text in commands {
+                query(&mut s, text);
+            }
+            track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
+            track(&mut s, Direction::Backend, b'd', b"w").payload()
+        };
+        assert_eq!(payload(1, &["START_REPLICATION SLOT a LOGICAL 0/0 (proto_version '1', publication_names 'p')"]), Payload::Pgoutput);
+        assert_eq!(payload(1, &["START_REPLICATION SLOT a LOGICAL 0/0"]), Payload::OtherPlugin);
+        assert_eq!(payload(1, &["START_REPLICATION 0/0 TIMELINE 1"]), Payload::Physical);
+        assert_eq!(payload(1, &[]), Payload::Unknown);
+        // The plugin of a slot is known to all connections of that server, and wins over the options.
+        let create = "CREATE_REPLICATION_SLOT a LOGICAL test_decoding";
+        let start = "START_REPLICATION SLOT a LOGICAL 0/0 (proto_version '1')";
+        assert_eq!(payload(1, &[create, start]), Payload::OtherPlugin);
+        assert_eq!(payload(1, &[start]), Payload::OtherPlugin);
+        assert_eq!(payload(2, &[start]), Payload::Pgoutput);
+    }
+
+    #[test]
+    fn a_new_stream_begins_outside_any_block() {
+        let mut s = session();
+        for round in 0..2 {
+            query(&mut s, "START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '2', publication_names 'p', streaming 'on')");
+            track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
+            let mut change = |tag: u8| {
+                let body = [b"w".as_slice(), &[0; 24], &[tag]].concat();
+                track(&mut s, Direction::Backend, b'd', &body).has_xid()
+            };
+            assert!(!change(b'I'), "round {round}");
+            change(b'S');
+            assert!(change(b'I'));
+            // The stream breaks off inside the block.
+            track(&mut s, Direction::Backend, b'E', b"SERROR\0\0");
+            track(&mut s, Direction::Backend, b'Z', b"I");
+        }
+    }
+
+    #[test]
+    fn base_backups_with_and_without_tags() {
+        for (first, content) in [(&b"nbase.tar\0\0"[..], Content::Backup), (b"base/1/PG_VERSION\0\0\0", Content::UntaggedBackup)] {
+            let mut s = session();
+            query(&mut s, "BASE_BACKUP LABEL 'x'");
+            // Result sets come first.
+            track(&mut s, Direction::Backend, b'C', b"SELECT\0");
+            track(&mut s, Direction::Backend, b'H', &[0, 0, 0]);
+            assert_eq!(track(&mut s, Direction::Backend, b'd', first).content(), content);
+            assert_eq!(track(&mut s, Direction::Backend, b'd', b"dxyz").content(), content);
+            track(&mut s, Direction::Backend, b'c', &[]);
+            track(&mut s, Direction::Backend, b'Z', b"I");
+            assert_eq!(track(&mut s, Direction::Backend, b'd', first).content(), Content::Other);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! One message in a few words, for a line that holds many.
+
+use std::ffi::CStr;
+use std::fmt::Write;
+use std::mem::MaybeUninit;
+
+use crate::fields::{Field, Kind, FIELDS};
+use crate::session::{Content, Direction, Payload, Record};
+use crate::value::Lsn;
+use crate::walk::{Out, Span, Walk, STEP};
+
+/// Writes for example `Begin 761`, `Relation public.t`, `Keepalive 0/1661E08`.
+pub fn write(record: Record, bytes: &[u8], reported: usize, to: &mut dyn Write) -> std::fmt::Result {
+    match record.content() {
+        Content::Other => return Ok(()),
+        Content::UntaggedBackup => return write!(to, "Backup data, {reported} bytes"),
+        Content::Unaligned => return write!(to, "Part of a message"),
+        _ => {}
+    }
+    let mut walk = Walk::new(record, bytes, reported);
+    let mut spans = [MaybeUninit::uninit(); 4 * STEP];
+    // What tells a message apart stands within its first fields.
+    let mut out = Out::new(&mut spans, &mut []);
+    walk.next(&mut out);
+    let message = walk.message();
+    if out.written().iter().any(|span| span.field == Field::NoteUnknownMessage as u16) {
+        return write!(to, "Unknown message");
+    }
+    let payload = record.payload();
+    match (message.tag, payload) {
+        (b'w', Payload::Physical) => write!(to, "WAL")?,
+        _ => write!(to, "{}", message.short)?,
+    }
+    if message.tag == b'w' {
+        let length = out.written().iter().find(|span| span.field == Field::Data as u16).map_or(0, |span| span.length);
+        let start = out.written().iter().find(|span| span.field == Field::WalStart as u16).map_or(0, |span| span.number);
+        return write!(to, " {}, {length} bytes", Lsn(start));
+    }
+    let mut before = " ";
+    for field in message.headline {
+        let Some(span) = out.written().iter().find(|span| span.field == *field as u16) else { continue };
+        if span.kind == Kind::Text as u8 && span.text_length == 0 {
+            continue;
+        }
+        to.write_str(before)?;
+        before = if matches!(field, Field::RelationNamespace | Field::TypeNamespace) { "." } else { "/" };
+        value(span, bytes, to)?;
+    }
+    if let Some(asked) = out.written().iter().find(|span| span.field == Field::ReplyRequested as u16) {
+        if asked.number != 0 {
+            write!(to, ", reply requested")?;
+        }
+    }
+    Ok(())
+}
+
+fn value(span: &Span, bytes: &[u8], to: &mut dyn Write) -> std::fmt::Result {
+    match FIELDS[span.field as usize].kind {
+        Kind::Lsn => write!(to, "{}", Lsn(span.number)),
+        Kind::Text => {
+            let text = &bytes[span.offset as usize..][..span.text_length as usize];
+            text.utf8_chunks().try_for_each(|chunk| {
+                to.write_str(chunk.valid())?;
+                chunk.invalid().iter().try_for_each(|byte| write!(to, "\\x{byte:02x}"))
+            })
+        }
+        _ => write!(to, "{}", span.number),
+    }
+}
+
+/// Name of any message of the connection by its type byte, for what stands between CopyData messages.
+pub fn message_name(direction: Direction, letter: u8) -> &'static CStr {
+    use Direction::{Backend, Frontend};
+    match (direction, letter) {
+        (_, b'd') => c"CopyData",
+        (_, b'c') => c"CopyDone",
+        (Backend, b'W') => c"CopyBothResponse",
+        (Backend, b'C') => c"CommandComplete",
+        (Backend, b'D') => c"DataRow",
+        (Backend, b'E') => c"ErrorResponse",
+        (Backend, b'G') => c"CopyInResponse",
+        (Backend, b'H') => c"CopyOutResponse",
+        (Backend, b'K') => c"BackendKeyData",
+        (Backend, b'N') => c"NoticeResponse",
+        (Backend, b'R') => c"Authentication",
+        (Backend, b'S') => c"ParameterStatus",
+        (Backend, b'T') => c"RowDescription",
+        (Backend, b'Z') => c"ReadyForQuery",
+        (Frontend, b'Q') => c"Query",
+        (Frontend, b'X') => c"Terminate",
+        (Frontend, b'f') => c"CopyFail",
+        (Frontend, b'p') => c"Password",
+        (Frontend, b'H') => c"Flush",
+        (Frontend, b'S') => c"Sync",
+        (Frontend, b'P') => c"Parse",
+        (Frontend, b'B') => c"Bind",
+        (Frontend, b'D') => c"Describe",
+        (Frontend, b'E') => c"Execute",
+        _ => c"Message",
+    }
+}
