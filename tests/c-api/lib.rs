@@ -1,0 +1,169 @@
+//! The C interface as the header says it is, and the little that the tests need around it.
+
+// The functions come from the library itself.
+extern crate pgrepl as _;
+
+#[allow(non_camel_case_types, non_upper_case_globals, non_snake_case, dead_code, clippy::all)]
+pub mod c {
+    include!(concat!(env!("OUT_DIR"), "/pgrepl.rs"));
+}
+
+use std::ffi::CStr;
+use std::mem::{size_of, MaybeUninit};
+
+/// A capture with one session.
+pub struct Session {
+    capture: *mut c::pgrepl_capture,
+    pub session: *mut c::pgrepl_session,
+}
+
+impl Session {
+    /// `payload` is what XLogData holds when no START_REPLICATION is seen.
+    pub fn new(payload: c::pgrepl_payload) -> Session {
+        let options = c::pgrepl_options { size: size_of::<c::pgrepl_options>() as u32, payload: payload.into(), server: 0 };
+        unsafe {
+            let capture = c::pgrepl_capture_new();
+            let session = c::pgrepl_session_new(capture, &options);
+            assert!(!capture.is_null() && !session.is_null());
+            Session { capture, session }
+        }
+    }
+
+    /// A session in a logical stream of pgoutput.
+    pub fn pgoutput() -> Session {
+        let session = Session::new(c::PGREPL_PAYLOAD_UNKNOWN);
+        session.command("START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '4', publication_names 'p')");
+        session
+    }
+
+    pub fn command(&self, text: &str) {
+        let status = unsafe { c::pgrepl_session_command(self.session, text.as_ptr().cast(), text.len()) };
+        assert_eq!(status, c::PGREPL_STATUS_OK);
+    }
+
+    pub fn message(&self, direction: c::pgrepl_direction, bytes: &[u8]) -> c::pgrepl_record {
+        self.track(|record| unsafe {
+            c::pgrepl_session_track(self.session, direction.into(), bytes.as_ptr(), bytes.len(), bytes.len(), record)
+        })
+    }
+
+    pub fn copy_data(&self, direction: c::pgrepl_direction, payload: &[u8]) -> c::pgrepl_record {
+        self.track(|record| unsafe {
+            c::pgrepl_session_track_copy_data(self.session, direction.into(), payload.as_ptr(), payload.len(), payload.len(), record)
+        })
+    }
+
+    pub fn pgoutput_message(&self, bytes: &[u8]) -> c::pgrepl_record {
+        self.track(|record| unsafe { c::pgrepl_session_track_pgoutput(self.session, bytes.as_ptr(), bytes.len(), bytes.len(), record) })
+    }
+
+    fn track(&self, call: impl FnOnce(*mut c::pgrepl_record) -> c::pgrepl_status) -> c::pgrepl_record {
+        let mut record = MaybeUninit::uninit();
+        assert_eq!(call(record.as_mut_ptr()), c::PGREPL_STATUS_OK);
+        unsafe { record.assume_init() }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        unsafe { c::pgrepl_capture_free(self.capture) }
+    }
+}
+
+/// All fields, by the index that spans use.
+pub fn fields() -> &'static [c::pgrepl_field_info] {
+    let mut count = 0;
+    unsafe {
+        let list = c::pgrepl_fields(&mut count);
+        std::slice::from_raw_parts(list, count)
+    }
+}
+
+pub fn text(zero_terminated: *const std::ffi::c_char) -> &'static str {
+    unsafe { CStr::from_ptr(zero_terminated) }.to_str().expect("UTF-8")
+}
+
+/// A span with everything in it that outlives the walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub name: &'static str,
+    pub kind: u8,
+    pub depth: u8,
+    pub offset: usize,
+    pub length: usize,
+    pub number: u64,
+    pub text: Option<Vec<u8>>,
+}
+
+impl Span {
+    pub fn is_note(&self) -> bool {
+        self.kind == c::PGREPL_KIND_NOTE as u8
+    }
+
+    pub fn words(&self) -> String {
+        String::from_utf8_lossy(self.text.as_deref().unwrap_or_default()).into_owned()
+    }
+}
+
+/// Walks the whole message, `room` spans at a time.
+pub fn walk(record: &c::pgrepl_record, bytes: &[u8], reported: usize, room: usize) -> Vec<Span> {
+    let mut memory = MaybeUninit::<c::pgrepl_walk>::uninit();
+    let mut spans = vec![MaybeUninit::<c::pgrepl_span>::uninit(); room];
+    let mut words = [0i8; 256];
+    let mut all = Vec::new();
+    unsafe {
+        let status = c::pgrepl_walk_start(memory.as_mut_ptr(), std::ptr::null(), record, bytes.as_ptr(), bytes.len(), reported);
+        assert_eq!(status, c::PGREPL_STATUS_OK);
+        loop {
+            let mut count = 0;
+            let status = c::pgrepl_walk_next(
+                memory.as_mut_ptr(),
+                spans.as_mut_ptr().cast(),
+                room,
+                words.as_mut_ptr().cast(),
+                words.len(),
+                &mut count,
+            );
+            assert_eq!(status, c::PGREPL_STATUS_OK);
+            if count == 0 {
+                return all;
+            }
+            for span in &spans[..count] {
+                let span = span.assume_init();
+                let info = &fields()[span.field as usize];
+                assert_eq!(span.kind, info.kind);
+                let text = (!span.text.is_null()).then(|| std::slice::from_raw_parts(span.text, span.text_length as usize).to_vec());
+                all.push(Span {
+                    name: self::text(info.name),
+                    kind: span.kind,
+                    depth: span.depth,
+                    offset: span.offset as usize,
+                    length: span.length as usize,
+                    number: span.number,
+                    text,
+                });
+            }
+        }
+    }
+}
+
+/// Checks that the fields of the layout lie one after another from the first byte to the last.
+pub fn tiles(spans: &[Span], bytes: &[u8]) -> Result<(), String> {
+    let masked: Vec<&str> = fields().iter().filter(|field| field.mask != 0).map(|field| text(field.name)).collect();
+    let mut at = 0;
+    for span in spans {
+        if span.kind == c::PGREPL_KIND_GROUP as u8 || span.is_note() || masked.contains(&span.name) {
+            continue;
+        }
+        if span.offset != at || span.length == 0 {
+            return Err(format!("{} at {}+{}, not at {at}", span.name, span.offset, span.length));
+        }
+        at += span.length;
+    }
+    (at == bytes.len()).then_some(()).ok_or(format!("ends at {at} of {}", bytes.len()))
+}
+
+/// Bytes from hexadecimal digits.
+pub fn hex(digits: &str) -> Vec<u8> {
+    (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).expect("hexadecimal")).collect()
+}
