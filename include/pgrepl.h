@@ -132,7 +132,7 @@ enum pgrepl_kind
      */
     PGREPL_KIND_TIME = 7,
     /**
-     * Characters; `text` leaves out the terminating zero.
+     * Characters without terminator.
      */
     PGREPL_KIND_TEXT = 8,
     /**
@@ -143,6 +143,10 @@ enum pgrepl_kind
      * A remark about the bytes in range, in words; its field tells how serious it is.
      */
     PGREPL_KIND_NOTE = 10,
+    /**
+     * Characters with a terminating zero, which is part of the range but not of `text`.
+     */
+    PGREPL_KIND_STRING = 11,
 };
 #ifndef __cplusplus
 typedef uint8_t pgrepl_kind;
@@ -359,7 +363,7 @@ struct pgrepl_record {
      */
     uint8_t payload;
     /**
-     * 1: from the client; 2: in a stream block, so that changes begin with an xid.
+     * 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream.
      */
     uint8_t flags;
     /**
@@ -504,6 +508,14 @@ uint32_t pgrepl_guess(const uint8_t *bytes,
  */
 const char *pgrepl_message_name(uint32_t direction_number,
                                 uint8_t letter);
+
+/**
+ * Tells the session that its connection is in the middle of a replication stream whose start was not captured.
+ *
+ * # Safety
+ * `session` must be NULL or a session of a living capture.
+ */
+enum pgrepl_status pgrepl_session_assume_replication(struct pgrepl_session *session);
 
 /**
  * Whether CopyData messages of a replication stream or a base backup are to come now: 1 or 0.

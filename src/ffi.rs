@@ -346,6 +346,21 @@ pub extern "C" fn pgrepl_message_name(direction_number: u32, letter: u8) -> *con
     summary::message_name(direction, letter).as_ptr()
 }
 
+/// Tells the session that its connection is in the middle of a replication stream whose start was not captured.
+///
+/// # Safety
+/// `session` must be NULL or a session of a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_assume_replication(session: *mut SessionHandle) -> Status {
+    guard(|| match session.as_mut() {
+        Some(handle) => {
+            handle.session.assume_replication();
+            Status::Ok
+        }
+        None => Status::InvalidArgument,
+    })
+}
+
 /// Whether CopyData messages of a replication stream or a base backup are to come now: 1 or 0.
 ///
 /// # Safety

@@ -20,12 +20,14 @@ pub enum Kind {
     Lsn = 6,
     /// Microseconds since 2000-01-01 00:00:00 UTC (TimestampTz), signed, 8 bytes.
     Time = 7,
-    /// Characters; `text` leaves out the terminating zero.
+    /// Characters without terminator.
     Text = 8,
     /// Bytes.
     Bytes = 9,
     /// A remark about the bytes in range, in words; its field tells how serious it is.
     Note = 10,
+    /// Characters with a terminating zero, which is part of the range but not of `text`.
+    String = 11,
 }
 
 /// How serious a note is, in Wireshark's steps.
@@ -136,8 +138,8 @@ fields! {
     StandbyXminEpoch "pgrepl.standby.xmin_epoch" "xmin epoch" Uint 4: "Wraparound epoch of xmin";
     StandbyCatalogXmin "pgrepl.standby.catalog_xmin" "catalog_xmin" Uint 4: "Oldest transaction id that slots of the standby need for catalog rows";
     StandbyCatalogXminEpoch "pgrepl.standby.catalog_xmin_epoch" "catalog_xmin epoch" Uint 4: "Wraparound epoch of catalog_xmin";
-    BackupArchiveName "pgrepl.backup.archive_name" "Archive name" Text 0: "File name of the archive";
-    BackupTablespace "pgrepl.backup.tablespace" "Tablespace path" Text 0: "Directory that the archive was made from; empty for the data directory";
+    BackupArchiveName "pgrepl.backup.archive_name" "Archive name" String 0: "File name of the archive";
+    BackupTablespace "pgrepl.backup.tablespace" "Tablespace path" String 0: "Directory that the archive was made from; empty for the data directory";
     BackupData "pgrepl.backup.data" "Backup data" Bytes 0: "A slice of an archive or of the manifest";
     BackupBytesDone "pgrepl.backup.bytes_done" "Bytes done" Uint 8: "Bytes backed up so far";
 
@@ -162,32 +164,32 @@ fields! {
     RollbackEndLsn "pgrepl.rollback_end_lsn" "Rollback end LSN" Lsn 8: "End of the rollback-prepared record";
     PrepareTime "pgrepl.prepare_time" "Prepare time" Time 8: "When the transaction was prepared, UTC";
     RollbackTime "pgrepl.rollback_time" "Rollback time" Time 8: "When the prepared transaction was rolled back, UTC";
-    Gid "pgrepl.gid" "Global identifier" Text 0: "Identifier given to PREPARE TRANSACTION";
+    Gid "pgrepl.gid" "Global identifier" String 0: "Identifier given to PREPARE TRANSACTION";
     FirstSegment "pgrepl.stream.first_segment" "First segment" Bool 1: "First block of this transaction";
     OriginLsn "pgrepl.origin.lsn" "Origin LSN" Lsn 8: "Commit position on the origin node; 0/0 in a streamed transaction";
-    OriginName "pgrepl.origin.name" "Origin name" Text 0: "Name of the replication origin";
+    OriginName "pgrepl.origin.name" "Origin name" String 0: "Name of the replication origin";
     DecodingMessageFlags "pgrepl.decoding_message.flags" "Flags" Uint 1: "Flags of the logical decoding message";
     DecodingMessageTransactional "pgrepl.decoding_message.flags.transactional" "Transactional" Bool 1 mask 1:
         "The message belongs to a transaction";
     DecodingMessageLsn "pgrepl.decoding_message.lsn" "Message LSN" Lsn 8: "End of the message's WAL record";
-    DecodingMessagePrefix "pgrepl.decoding_message.prefix" "Prefix" Text 0: "Prefix given to pg_logical_emit_message";
+    DecodingMessagePrefix "pgrepl.decoding_message.prefix" "Prefix" String 0: "Prefix given to pg_logical_emit_message";
     DecodingMessageLength "pgrepl.decoding_message.length" "Content length" Int 4: "Length of the content in bytes";
     DecodingMessageContent "pgrepl.decoding_message.content" "Content" Bytes 0: "Content given to pg_logical_emit_message, never converted";
     RelationOid "pgrepl.relation.oid" "Relation OID" Uint 4: "OID of the table at the publisher";
-    RelationNamespace "pgrepl.relation.namespace" "Namespace" Text 0: "Schema of the table; empty for pg_catalog";
-    RelationName "pgrepl.relation.name" "Relation name" Text 0: "Name of the table";
+    RelationNamespace "pgrepl.relation.namespace" "Namespace" String 0: "Schema of the table; empty for pg_catalog";
+    RelationName "pgrepl.relation.name" "Relation name" String 0: "Name of the table";
     RelationReplicaIdentity "pgrepl.relation.replica_identity" "Replica identity" Char 1
         ['d' = "default", 'n' = "nothing", 'f' = "full", 'i' = "index"]:
         "Which old values Update and Delete carry";
     RelationColumnCount "pgrepl.relation.column_count" "Number of columns" Uint 2: "How many columns are described";
     ColumnFlags "pgrepl.column.flags" "Flags" Uint 1: "Flags of the column";
     ColumnKey "pgrepl.column.flags.key" "Part of the key" Bool 1 mask 1: "The column belongs to the replica identity";
-    ColumnName "pgrepl.column.name" "Column name" Text 0: "Name of the column";
+    ColumnName "pgrepl.column.name" "Column name" String 0: "Name of the column";
     ColumnTypeOid "pgrepl.column.type_oid" "Type OID" Uint 4: "OID of the column's data type";
     ColumnTypeModifier "pgrepl.column.type_modifier" "Type modifier" Int 4: "atttypmod of the column; -1: none";
     TypeOid "pgrepl.type.oid" "Type OID" Uint 4: "OID of the data type";
-    TypeNamespace "pgrepl.type.namespace" "Namespace" Text 0: "Schema of the type; empty for pg_catalog";
-    TypeName "pgrepl.type.name" "Type name" Text 0: "Name of the type; of a domain, that of its base type";
+    TypeNamespace "pgrepl.type.namespace" "Namespace" String 0: "Schema of the type; empty for pg_catalog";
+    TypeName "pgrepl.type.name" "Type name" String 0: "Name of the type; of a domain, that of its base type";
     TupleKind "pgrepl.tuple.kind" "Tuple kind" Char 1 ['N' = "new tuple", 'K' = "key", 'O' = "old tuple"]: "Which row follows";
     TupleColumnCount "pgrepl.tuple.column_count" "Number of columns" Uint 2: "How many column values follow";
     ValueKind "pgrepl.value.kind" "Kind" Char 1 ['n' = "null", 'u' = "unchanged TOAST", 't' = "text", 'b' = "binary"]: "Form of the column value";

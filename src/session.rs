@@ -59,7 +59,7 @@ pub struct Record {
     pub content: u8,
     /// What XLogData holds.
     pub payload: u8,
-    /// 1: from the client; 2: in a stream block, so that changes begin with an xid.
+    /// 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream.
     pub flags: u8,
     /// Zero.
     pub reserved: u8,
@@ -68,6 +68,7 @@ pub struct Record {
 impl Record {
     pub(crate) const FROM_CLIENT: u8 = 1;
     pub(crate) const STREAMED: u8 = 2;
+    pub(crate) const GUESSED: u8 = 4;
 
     pub fn content(&self) -> Content {
         match self.content {
@@ -127,15 +128,28 @@ pub struct Session {
     /// How XLogData is read when no START_REPLICATION was seen.
     unseen: Payload,
     mode: Mode,
+    /// The client answers a replication stream. It may do so for a while after the server has ended it.
+    client_answers: bool,
     /// The last command that was sent and not finished.
     command: Command,
     /// Between Stream Start and Stream Stop.
     in_stream: bool,
+    /// The stream was guessed, and no record has said so yet.
+    guessed: bool,
 }
 
 impl Session {
     pub fn new(shared: Rc<RefCell<Shared>>, server: u64, unseen: Payload) -> Session {
-        Session { shared, server, unseen, mode: Mode::Query, command: Command::Other, in_stream: false }
+        Session {
+            shared,
+            server,
+            unseen,
+            mode: Mode::Query,
+            client_answers: false,
+            command: Command::Other,
+            in_stream: false,
+            guessed: false,
+        }
     }
 
     /// CopyData of a replication stream or of a base backup comes now.
@@ -155,7 +169,10 @@ impl Session {
                 let text = bytes.get(HEADER..).unwrap_or(&[]);
                 let end = memchr::memchr(0, text).unwrap_or(text.len());
                 self.command(&text[..end]);
+                self.client_answers = false;
             }
+            // The client has noticed that the stream is over, or never was in one.
+            (Some(letter), Direction::Frontend) if *letter != b'c' => self.client_answers = false,
             (Some(b'W'), Direction::Backend) => self.begin_replication(),
             (Some(b'H'), Direction::Backend) if self.command == Command::BaseBackup => self.mode = Mode::Backup(None),
             (Some(b'H' | b'G' | b'C' | b'E'), Direction::Backend) => self.mode = Mode::Query,
@@ -179,6 +196,14 @@ impl Session {
         }
     }
 
+    /// The connection is in the middle of a replication stream whose start was not captured.
+    pub fn assume_replication(&mut self) {
+        if !self.in_copy() {
+            self.begin_replication();
+            self.guessed = true;
+        }
+    }
+
     /// CopyBothResponse: the last START_REPLICATION is accepted.
     fn begin_replication(&mut self) {
         self.in_stream = false;
@@ -196,6 +221,7 @@ impl Session {
             _ => self.unseen,
         };
         self.mode = Mode::Replication(payload);
+        self.client_answers = true;
     }
 
     /// CopyData of a stream that the caller knows to be replication, from its first payload byte on.
@@ -208,18 +234,22 @@ impl Session {
 
     #[inline]
     fn track_copy_data(&mut self, direction: Direction, payload: &[u8], reported: usize) -> Record {
-        let from_client = if direction == Direction::Frontend { Record::FROM_CLIENT } else { 0 };
+        if direction == Direction::Frontend {
+            return match self.client_answers {
+                true => self.copy_data_record(Payload::Unknown, Record::FROM_CLIENT),
+                false => Record::default(),
+            };
+        }
         match self.mode {
             Mode::Query => Record::default(),
             Mode::Replication(kind) => {
-                let mut record = Record { content: Content::CopyData as u8, payload: kind as u8, flags: from_client, ..Record::default() };
-                if kind == Payload::Pgoutput && payload.first() == Some(&b'w') && direction == Direction::Backend {
+                let mut record = self.copy_data_record(kind, 0);
+                if kind == Payload::Pgoutput && payload.first() == Some(&b'w') {
                     const XLOG_DATA: usize = crate::formats::XLOG_DATA.min_length();
                     self.track_change(payload.get(XLOG_DATA..).unwrap_or(&[]), &mut record);
                 }
                 record
             }
-            Mode::Backup(_) if direction == Direction::Frontend => Record::default(),
             Mode::Backup(known) => {
                 let content = known.unwrap_or_else(|| {
                     let tagged = payload.first() == Some(&b'n') && walk::fits(Layer::BaseBackup, payload, reported);
@@ -233,6 +263,12 @@ impl Session {
                 Record { content: content as u8, ..Record::default() }
             }
         }
+    }
+
+    #[inline]
+    fn copy_data_record(&mut self, payload: Payload, flags: u8) -> Record {
+        let guessed = if std::mem::take(&mut self.guessed) { Record::GUESSED } else { 0 };
+        Record { content: Content::CopyData as u8, payload: payload as u8, flags: flags | guessed, reserved: 0 }
     }
 
     /// A pgoutput message without XLogData around it.
@@ -341,6 +377,23 @@ mod tests {
             track(&mut s, Direction::Backend, b'E', b"SERROR\0\0");
             track(&mut s, Direction::Backend, b'Z', b"I");
         }
+    }
+
+    #[test]
+    fn the_client_may_answer_after_the_end() {
+        let mut s = session();
+        query(&mut s, "START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '1', publication_names 'p')");
+        track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
+        let status = [b"r".as_slice(), &[0; 33]].concat();
+        let answers = |s: &mut Session| track(s, Direction::Frontend, b'd', &status).content() == Content::CopyData;
+        assert!(answers(&mut s));
+        track(&mut s, Direction::Frontend, b'c', &[]);
+        track(&mut s, Direction::Backend, b'C', b"COPY 0\0");
+        track(&mut s, Direction::Backend, b'Z', b"I");
+        assert!(answers(&mut s));
+        query(&mut s, "COPY t FROM STDIN");
+        track(&mut s, Direction::Backend, b'G', &[0, 0, 0]);
+        assert!(!answers(&mut s));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, to: &mut dyn Write) 
     let mut before = " ";
     for field in message.headline {
         let Some(span) = out.written().iter().find(|span| span.field == *field as u16) else { continue };
-        if span.kind == Kind::Text as u8 && span.text_length == 0 {
+        if span.kind == Kind::String as u8 && span.text_length == 0 {
             continue;
         }
         to.write_str(before)?;
@@ -57,7 +57,7 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, to: &mut dyn Write) 
 fn value(span: &Span, bytes: &[u8], to: &mut dyn Write) -> std::fmt::Result {
     match FIELDS[span.field as usize].kind {
         Kind::Lsn => write!(to, "{}", Lsn(span.number)),
-        Kind::Text => {
+        Kind::String => {
             let text = &bytes[span.offset as usize..][..span.text_length as usize];
             text.utf8_chunks().try_for_each(|chunk| {
                 to.write_str(chunk.valid())?;

@@ -153,13 +153,21 @@ impl<'a> Walk<'a> {
     }
 
     fn start(&mut self, out: &mut Out) {
+        if self.record.flags & Record::GUESSED != 0 {
+            self.record.flags &= !Record::GUESSED;
+            return self.note(
+                out,
+                Field::NoteGuessed,
+                format_args!("no START_REPLICATION was seen; the stream was guessed from this message"),
+            );
+        }
         let layer = match self.record.content() {
             Content::Other => return self.stage = Stage::Done,
             Content::UntaggedBackup => {
                 return self.rest(out, Field::BackupData);
             }
             Content::Unaligned => {
-                self.note(out, Field::NoteMalformed, format_args!("this is not the beginning of a message: bytes before it were lost"));
+                self.note(out, Field::NoteNotCaptured, format_args!("not the beginning of a message: what came before was not captured"));
                 return self.undecoded(out);
             }
             Content::CopyData if self.record.from_client() => Layer::WalsenderFrontend,

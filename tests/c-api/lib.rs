@@ -79,7 +79,8 @@ pub fn fields() -> &'static [c::pgrepl_field_info] {
     }
 }
 
-pub fn text(zero_terminated: *const std::ffi::c_char) -> &'static str {
+/// A text of the library, which lives for ever.
+pub(crate) fn text(zero_terminated: *const std::ffi::c_char) -> &'static str {
     unsafe { CStr::from_ptr(zero_terminated) }.to_str().expect("UTF-8")
 }
 
@@ -97,7 +98,7 @@ pub struct Span {
 
 impl Span {
     pub fn is_note(&self) -> bool {
-        self.kind == c::PGREPL_KIND_NOTE as u8
+        self.kind == c::PGREPL_KIND_NOTE
     }
 
     pub fn words(&self) -> String {
@@ -152,7 +153,7 @@ pub fn tiles(spans: &[Span], bytes: &[u8]) -> Result<(), String> {
     let masked: Vec<&str> = fields().iter().filter(|field| field.mask != 0).map(|field| text(field.name)).collect();
     let mut at = 0;
     for span in spans {
-        if span.kind == c::PGREPL_KIND_GROUP as u8 || span.is_note() || masked.contains(&span.name) {
+        if span.kind == c::PGREPL_KIND_GROUP || span.is_note() || masked.contains(&span.name) {
             continue;
         }
         if span.offset != at || span.length == 0 {

@@ -131,7 +131,7 @@ fn display(span: &Span) -> Value {
         c::PGREPL_KIND_BOOL => (span.number != 0).into(),
         c::PGREPL_KIND_LSN => lsn(span.number).into(),
         c::PGREPL_KIND_TIME => time(span.number).into(),
-        c::PGREPL_KIND_TEXT => span.words().into(),
+        c::PGREPL_KIND_TEXT | c::PGREPL_KIND_STRING => span.words().into(),
         c::PGREPL_KIND_BYTES => {
             let digits: String = span.text.as_deref().unwrap().iter().map(|b| format!("{b:02x}")).collect();
             format!("hex:{digits}").into()
@@ -221,7 +221,7 @@ fn single_messages() {
                         session.message(c::PGREPL_DIRECTION_BACKEND, start);
                     }
                     let record = session.message(c::PGREPL_DIRECTION_BACKEND, &message);
-                    assert_eq!(record.content, c::PGREPL_CONTENT_OTHER as u8, "{id}");
+                    assert_eq!(record.content, c::PGREPL_CONTENT_OTHER, "{id}");
                     assert!(walk(&record, &bytes, bytes.len(), 8).is_empty(), "{id}");
                 }
                 assert_eq!(case["expect"]["len"], bytes.len());

@@ -1,0 +1,911 @@
+/* packet-pgrepl.c
+ * PostgreSQL replication for Wireshark and tshark.
+ *
+ * What the bytes mean is known by the core (../include/pgrepl.h); this file knows Wireshark: how to stand in front of the
+ * built-in PostgreSQL dissector, where messages begin and end in TCP, how fields become tree items.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#include "wireshark-series.h"
+
+#include <epan/conversation.h>
+#include <epan/expert.h>
+#include <epan/prefs.h>
+#include <epan/proto_data.h>
+#include <epan/tap.h>
+#include <epan/dissectors/packet-tcp.h>
+#include <wsutil/utf8_entities.h>
+
+#include "../include/pgrepl.h"
+
+#define POSTGRESQL_PORT 5432
+
+/* Spans asked from the core at once, and room for the words of their notes. */
+#define SPANS 64
+#define WORDS 512
+
+/* Subtrees do not go deeper than this. */
+#define MAX_DEPTH 8
+
+/* Groups of messages of the built-in dissector between messages of ours that are handed to it in one frame; each is one
+ * more layer for Wireshark, which stops at 500. */
+#define MAX_RUNS 100
+
+/* Items of one frame after which no more fields are added; Wireshark gives up the frame at a limit of its own. */
+#define MAX_ITEMS_LEFT 4096
+
+/* Length to which the Info column grows. */
+#define MAX_INFO 200
+
+static int proto_pgrepl = -1;
+static int proto_pgsql = -1;
+static int proto_front = -1;
+
+static dissector_handle_t front_handle;
+static dissector_handle_t pgsql_handle;
+static dissector_handle_t pgsql_layer_handle;
+static dissector_handle_t pgrepl_layer_handle;
+
+/* Holds the built-in dissector under each port, so that it can be called with that port as the matched one. */
+static dissector_table_t builtin_table;
+
+/* Fields of the built-in dissector, for the items of messages that are ours. */
+static int hf_pgsql_type = -1;
+static int hf_pgsql_length = -1;
+static int hf_pgsql_frontend = -1;
+
+/* The core's field list and what is registered for each entry: the field, for an LSN also its number, or the expert item. */
+static const struct pgrepl_field_info *field_list;
+static size_t field_count;
+static int *hf_fields;
+static int *hf_positions;
+static expert_field *ei_notes;
+static expert_field *ei_panic;
+
+static int ett_pgsql = -1;
+static int ett_pgrepl = -1;
+static int ett_message = -1;
+static int ett_group = -1;
+static int ett_bits = -1;
+
+static int expert_tap = -1;
+
+/* All of the core's memory of the open capture file. */
+static struct pgrepl_capture *capture;
+
+/* The messages of one frame in `records`, from `first` up to that of the next. */
+struct frame_messages {
+    uint32_t frame;
+    uint32_t first;
+};
+
+/* One TCP connection. */
+struct connection {
+    struct pgrepl_session *session;
+    uint16_t server_port;
+    address server;
+    /* From this frame on the messages are split here, before it whole segments go to the built-in dissector; 0: all do. */
+    uint32_t split_from;
+    /* Records of all messages from that frame on, in stream order, and where each frame's begin. */
+    wmem_array_t *records;
+    wmem_array_t *frames;
+    /* Records of the frame `scanned`, which is seen for the first time and may become the one to split from. */
+    wmem_array_t *pending;
+    uint32_t scanned;
+};
+
+/* One frame while it is dissected. */
+struct frame_state {
+    /* Index of the next message in the frame. */
+    uint32_t next;
+    /* Messages of ours so far, and runs handed to the built-in dissector. */
+    unsigned shown;
+    unsigned runs;
+    /* Whether the pgsql layer is on the list of layers. */
+    bool has_pgsql_layer;
+    bool too_many_items;
+    proto_item *pgsql_item;
+    proto_item *pgrepl_item;
+    proto_tree *pgsql_tree;
+    proto_tree *pgrepl_tree;
+    /* The items above are on this buffer, from here. */
+    tvbuff_t *tvb;
+    int start;
+    wmem_strbuf_t *info;
+    const char *last_info;
+    unsigned repeated;
+};
+
+/* One message while it is shown. */
+struct message {
+    tvbuff_t *tvb;
+    int offset;
+    unsigned captured;
+    unsigned reported;
+    uint32_t direction;
+};
+
+static const unsigned header_length = 5;
+
+/*
+ * Connections
+ */
+
+static uint64_t
+server_identity(const address *server, uint16_t port)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    const uint8_t *bytes = (const uint8_t *)server->data;
+    for (int i = 0; i < server->len; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3;
+    hash = (hash ^ (port & 0xff)) * 0x100000001b3;
+    return (hash ^ (port >> 8)) * 0x100000001b3;
+}
+
+/* The connection of the frame; on first sight the server is at the given end. */
+static struct connection *
+get_connection(packet_info *pinfo, bool server_is_source)
+{
+    conversation_t *conversation = find_or_create_conversation(pinfo);
+    struct connection *conn = (struct connection *)conversation_get_proto_data(conversation, proto_pgrepl);
+    if (conn == NULL) {
+        conn = wmem_new0(wmem_file_scope(), struct connection);
+        conn->server_port = (uint16_t)(server_is_source ? pinfo->srcport : pinfo->destport);
+        copy_address_wmem(wmem_file_scope(), &conn->server, server_is_source ? &pinfo->src : &pinfo->dst);
+        struct pgrepl_options options = { sizeof options, PGREPL_PAYLOAD_UNKNOWN, server_identity(&conn->server, conn->server_port) };
+        conn->session = pgrepl_session_new(capture, &options);
+        conn->records = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
+        conn->frames = wmem_array_new(wmem_file_scope(), sizeof(struct frame_messages));
+        conn->pending = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
+        conversation_add_proto_data(conversation, proto_pgrepl, conn);
+    }
+    return conn;
+}
+
+static uint32_t
+get_direction(const struct connection *conn, packet_info *pinfo)
+{
+    bool from_server = pinfo->srcport == conn->server_port && addresses_equal(&pinfo->src, &conn->server);
+    return from_server ? PGREPL_DIRECTION_BACKEND : PGREPL_DIRECTION_FRONTEND;
+}
+
+/* Number of records of the frame; `first` is the index of its first. */
+static uint32_t
+frame_records(const struct connection *conn, uint32_t frame, uint32_t *first)
+{
+    const struct frame_messages *frames = (const struct frame_messages *)wmem_array_get_raw(conn->frames);
+    unsigned low = 0, high = wmem_array_get_count(conn->frames);
+    while (low < high) {
+        unsigned middle = low + (high - low) / 2;
+        if (frames[middle].frame < frame)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == wmem_array_get_count(conn->frames) || frames[low].frame != frame)
+        return 0;
+    *first = frames[low].first;
+    bool is_last = low + 1 == wmem_array_get_count(conn->frames);
+    return (is_last ? wmem_array_get_count(conn->records) : frames[low + 1].first) - *first;
+}
+
+static struct pgrepl_record
+track(const struct connection *conn, const struct message *message)
+{
+    struct pgrepl_record record;
+    memset(&record, 0, sizeof record);
+    const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
+    pgrepl_session_track(conn->session, message->direction, bytes, message->captured, message->reported, &record);
+    return record;
+}
+
+/* The record of the frame's message number `index`: found, or made when the frame is seen for the first time. */
+static struct pgrepl_record
+get_record(struct connection *conn, packet_info *pinfo, const struct message *message, uint32_t index, bool aligned)
+{
+    struct pgrepl_record record;
+    uint32_t first = 0, count = frame_records(conn, pinfo->num, &first);
+    if (index < count)
+        return *(const struct pgrepl_record *)wmem_array_index(conn->records, first + index);
+    memset(&record, 0, sizeof record);
+    if (PINFO_FD_VISITED(pinfo))
+        return record;
+    if (count == 0) {
+        struct frame_messages entry = { pinfo->num, wmem_array_get_count(conn->records) };
+        wmem_array_append_one(conn->frames, entry);
+    }
+    if (aligned)
+        record = track(conn, message);
+    else
+        record.content = PGREPL_CONTENT_UNALIGNED;
+    wmem_array_append_one(conn->records, record);
+    return record;
+}
+
+static struct frame_state *
+get_frame_state(packet_info *pinfo)
+{
+    struct frame_state *state = (struct frame_state *)p_get_proto_data(pinfo->pool, pinfo, proto_pgrepl, 0);
+    if (state == NULL) {
+        state = wmem_new0(pinfo->pool, struct frame_state);
+        state->info = wmem_strbuf_new(pinfo->pool, "");
+        p_add_proto_data(pinfo->pool, pinfo, proto_pgrepl, 0, state);
+    }
+    return state;
+}
+
+/*
+ * The built-in dissector
+ */
+
+/* Hands bytes to the built-in PostgreSQL dissector as TCP would have done. */
+static int
+call_builtin(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+{
+    uint16_t port = conn ? conn->server_port : (uint16_t)pinfo->match_uint;
+    if (dissector_get_uint_handle(builtin_table, port) == NULL)
+        dissector_add_uint("pgrepl.builtin", port, pgsql_handle);
+    bool add_layer = state == NULL || !state->has_pgsql_layer;
+    int used = dissector_try_uint_with_data(builtin_table, port, tvb, pinfo, tree, add_layer, data);
+    if (state != NULL && used > 0)
+        state->has_pgsql_layer = true;
+    return used;
+}
+
+/* Hands a whole segment to it, with the right to ask TCP for more. */
+static int
+delegate(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+{
+    uint16_t can_desegment = pinfo->can_desegment;
+    pinfo->can_desegment = pinfo->saved_can_desegment;
+    int used = call_builtin(conn, state, tvb, pinfo, tree, data);
+    pinfo->can_desegment = can_desegment;
+    return used;
+}
+
+/*
+ * The tree
+ */
+
+/* Type and length of a message that the built-in dissector does not get to see, under its names. */
+static void
+add_pgsql_header(proto_tree *tree, const struct message *message, const char *type)
+{
+    if (hf_pgsql_type > 0)
+        proto_tree_add_string(tree, hf_pgsql_type, message->tvb, message->offset, 1, type);
+    if (hf_pgsql_length > 0 && message->captured >= header_length)
+        proto_tree_add_item(tree, hf_pgsql_length, message->tvb, message->offset + 1, 4, ENC_BIG_ENDIAN);
+    if (hf_pgsql_frontend > 0) {
+        proto_item *item = proto_tree_add_boolean(tree, hf_pgsql_frontend, message->tvb, 0, 0, message->direction == PGREPL_DIRECTION_FRONTEND);
+        proto_item_set_hidden(item);
+    }
+}
+
+static void
+add_lsn(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length, uint64_t lsn, proto_item **item)
+{
+    char text[PGREPL_LSN_TEXT];
+    pgrepl_lsn_text(lsn, text);
+    *item = proto_tree_add_string(tree, hf_fields[field], tvb, offset, length, text);
+    proto_item *position = proto_tree_add_uint64(tree, hf_positions[field], tvb, offset, length, lsn);
+    proto_item_set_hidden(position);
+}
+
+static proto_item *
+add_time(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length, int64_t microseconds)
+{
+    int64_t seconds = 0;
+    uint32_t nanoseconds = 0;
+    enum pgrepl_status status = pgrepl_unix_time(microseconds, &seconds, &nanoseconds);
+    nstime_t time = { (time_t)seconds, (int)nanoseconds };
+    if (status == PGREPL_STATUS_OK)
+        return proto_tree_add_time(tree, hf_fields[field], tvb, offset, length, &time);
+    return proto_tree_add_time_format_value(tree, hf_fields[field], tvb, offset, length, &time, "%s", pgrepl_status_text(status));
+}
+
+/* One span as an item of `tree`. */
+static proto_item *
+add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const struct pgrepl_span *span, int offset)
+{
+    const struct pgrepl_field_info *info = &field_list[span->field];
+    int hf = hf_fields[span->field];
+    int length = (int)span->length;
+    proto_item *item = NULL;
+
+    switch (span->kind) {
+    case PGREPL_KIND_GROUP:
+        /* Reaches to the end of what is in it: set when it is known. */
+        proto_tree_add_subtree_format(tree, tvb, offset, 0, ett_group, &item, span->number > 0 ? "%.*s %" PRIu64 : "%.*s",
+            (int)span->text_length, (const char *)span->text, span->number);
+        break;
+    case PGREPL_KIND_CHAR:
+        item = proto_tree_add_uint(tree, hf, tvb, offset, length, (uint32_t)span->number);
+        break;
+    case PGREPL_KIND_BOOL:
+        item = proto_tree_add_boolean(tree, hf, tvb, offset, length, (uint32_t)span->number * (info->mask ? info->mask : 1));
+        break;
+    case PGREPL_KIND_UINT:
+        if (info->width == 8)
+            item = proto_tree_add_uint64(tree, hf, tvb, offset, length, span->number);
+        else
+            item = proto_tree_add_uint(tree, hf, tvb, offset, length, (uint32_t)span->number);
+        break;
+    case PGREPL_KIND_INT:
+        item = proto_tree_add_int(tree, hf, tvb, offset, length, (int32_t)span->number);
+        break;
+    case PGREPL_KIND_LSN:
+        add_lsn(tree, span->field, tvb, offset, length, span->number, &item);
+        break;
+    case PGREPL_KIND_TIME:
+        item = add_time(tree, span->field, tvb, offset, length, (int64_t)span->number);
+        break;
+    case PGREPL_KIND_TEXT:
+    case PGREPL_KIND_STRING:
+        item = proto_tree_add_item(tree, hf, tvb, offset, length, ENC_UTF_8);
+        break;
+    case PGREPL_KIND_BYTES:
+        item = proto_tree_add_item(tree, hf, tvb, offset, length, ENC_NA);
+        break;
+    case PGREPL_KIND_NOTE:
+        item = proto_tree_add_expert_format(tree, pinfo, &ei_notes[span->field], tvb, offset, length, "%s: %.*s", info->label,
+            (int)span->text_length, (const char *)span->text);
+        break;
+    default:
+        break;
+    }
+    return item;
+}
+
+/* Gives the groups from `depth` inwards their length. */
+static void
+close_groups(proto_item **groups, const int *starts, int from, int depth, int end)
+{
+    for (int i = from; i >= depth; i--) {
+        if (groups[i] != NULL)
+            proto_item_set_len(groups[i], end - starts[i]);
+        groups[i] = NULL;
+    }
+}
+
+/* All fields of one message. */
+static void
+add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
+    const struct pgrepl_record *record, const struct message *payload)
+{
+    struct pgrepl_walk walk;
+    struct pgrepl_span spans[SPANS];
+    char words[WORDS];
+    proto_tree *trees[MAX_DEPTH + 1] = { tree };
+    proto_item *groups[MAX_DEPTH + 1] = { NULL };
+    int starts[MAX_DEPTH + 1];
+    proto_item *last = NULL;
+    int last_depth = 0, end = payload->offset;
+    size_t count = 0;
+
+    const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
+    enum pgrepl_status status = pgrepl_walk_start(&walk, conn->session, record, bytes, payload->captured, payload->reported);
+    while (status == PGREPL_STATUS_OK) {
+        status = pgrepl_walk_next(&walk, spans, SPANS, words, sizeof words, &count);
+        if (status != PGREPL_STATUS_OK || count == 0)
+            break;
+        /* A message may have more fields than Wireshark shows in one frame. */
+        if (tree != NULL && PTREE_DATA(tree)->count + MAX_ITEMS_LEFT > prefs.gui_max_tree_items) {
+            if (!state->too_many_items)
+                proto_tree_add_expert_format(tree, pinfo, ei_panic, payload->tvb, payload->offset, payload->captured,
+                    "More fields than Wireshark shows in one frame; the rest is left out");
+            state->too_many_items = true;
+            break;
+        }
+        for (size_t i = 0; i < count; i++) {
+            int depth = MIN(spans[i].depth, MAX_DEPTH);
+            int offset = payload->offset + (int)spans[i].offset;
+            close_groups(groups, starts, last_depth, depth, end);
+            if (depth > last_depth && groups[last_depth] == NULL)
+                trees[depth] = proto_item_add_subtree(last, ett_bits);
+            last = add_span(trees[depth], pinfo, payload->tvb, &spans[i], offset);
+            if (spans[i].kind == PGREPL_KIND_GROUP && depth < MAX_DEPTH) {
+                groups[depth] = last;
+                starts[depth] = offset;
+                trees[depth + 1] = proto_item_get_subtree(last);
+            }
+            end = MAX(end, offset + (int)spans[i].length);
+            last_depth = depth;
+        }
+    }
+    close_groups(groups, starts, MAX_DEPTH, 0, end);
+    if (status != PGREPL_STATUS_OK)
+        proto_tree_add_expert_format(tree, pinfo, ei_panic, payload->tvb, payload->offset, payload->captured, "pgrepl: %s",
+            pgrepl_status_text(status));
+}
+
+/* The items of the two protocols stand once in a frame, and so count once in the protocol hierarchy. The first message of
+ * the frame is in them, further ones have items of their own inside. */
+static int
+add_pgrepl_layer(tvbuff_t *tvb, packet_info *pinfo _U_, proto_tree *tree, void *data)
+{
+    struct frame_state *state = (struct frame_state *)data;
+    state->pgrepl_item = proto_tree_add_item(tree, proto_pgrepl, tvb, state->start, 0, ENC_NA);
+    state->pgrepl_tree = proto_item_add_subtree(state->pgrepl_item, ett_pgrepl);
+    return tvb_reported_length(tvb);
+}
+
+static int
+add_pgsql_layer(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+{
+    struct frame_state *state = (struct frame_state *)data;
+    state->pgsql_item = proto_tree_add_item(tree, proto_pgsql, tvb, state->start, 0, ENC_NA);
+    state->pgsql_tree = proto_item_add_subtree(state->pgsql_item, ett_pgsql);
+    call_dissector_with_data(pgrepl_layer_handle, tvb, pinfo, tree, data);
+    return tvb_reported_length(tvb);
+}
+
+/* Adds a few words to the Info column; the same again is counted. */
+static void
+add_info(packet_info *pinfo, struct frame_state *state, const char *words)
+{
+    if (state->last_info != NULL && strcmp(state->last_info, words) == 0) {
+        state->repeated++;
+        return;
+    }
+    if (state->repeated > 1)
+        wmem_strbuf_append_printf(state->info, " \xc3\x97%u", state->repeated);
+    state->repeated = 1;
+    state->last_info = wmem_strdup(pinfo->pool, words);
+    if (wmem_strbuf_get_len(state->info) > MAX_INFO)
+        return;
+    if (wmem_strbuf_get_len(state->info) > 0)
+        wmem_strbuf_append(state->info, ", ");
+    wmem_strbuf_append(state->info, wmem_strbuf_get_len(state->info) < MAX_INFO ? words : UTF8_HORIZONTAL_ELLIPSIS);
+}
+
+/* Shows one CopyData message of ours. */
+static void
+show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
+    const struct pgrepl_record *record, const struct message *message)
+{
+    char words[MAX_INFO];
+    struct message payload = *message;
+    unsigned header = record->content == PGREPL_CONTENT_UNALIGNED ? 0 : MIN(header_length, message->captured);
+    payload.offset += header;
+    payload.captured -= header;
+    payload.reported -= MIN(header_length, message->reported) == header_length && header > 0 ? header_length : header;
+
+    const uint8_t *bytes = payload.captured > 0 ? tvb_get_ptr(payload.tvb, payload.offset, payload.captured) : NULL;
+    if (pgrepl_summary(conn->session, record, bytes, payload.captured, payload.reported, words, sizeof words) != PGREPL_STATUS_OK)
+        words[0] = '\0';
+    add_info(pinfo, state, words);
+    bool first = state->shown++ == 0;
+    if (first) {
+        state->tvb = message->tvb;
+        state->start = message->offset;
+        if (state->has_pgsql_layer)
+            add_pgsql_layer(message->tvb, pinfo, tree, state);
+        else
+            call_dissector_with_data(pgsql_layer_handle, message->tvb, pinfo, tree, state);
+        state->has_pgsql_layer = true;
+    }
+    if (tree == NULL && !have_tap_listener(expert_tap))
+        return;
+    if (state->too_many_items)
+        return;
+
+    if (header == header_length)
+        add_pgsql_header(state->pgsql_tree, message, "Copy data");
+    proto_tree *message_tree;
+    if (first) {
+        message_tree = proto_tree_add_subtree(state->pgrepl_tree, payload.tvb, payload.offset, payload.captured, ett_message, NULL, words);
+    } else {
+        proto_item *item = proto_tree_add_protocol_format(state->pgrepl_tree, proto_pgrepl, payload.tvb, payload.offset,
+            payload.captured, "%s", words);
+        message_tree = proto_item_add_subtree(item, ett_message);
+    }
+    if (message->tvb == state->tvb) {
+        int end = message->offset + (int)message->captured;
+        proto_item_set_len(state->pgsql_item, end - state->start);
+        proto_item_set_len(state->pgrepl_item, end - state->start);
+    }
+    add_fields(message_tree, pinfo, conn, state, record, &payload);
+}
+
+/* Hands the messages from `start` to `end`, none of them ours, to the built-in dissector. */
+static void
+show_run(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct connection *conn, struct frame_state *state, int start, int end)
+{
+    if (start >= end || state->runs >= MAX_RUNS)
+        return;
+    state->runs++;
+    uint16_t can_desegment = pinfo->can_desegment;
+    pinfo->can_desegment = 0;
+    call_builtin(conn, state, tvb_new_subset_length(tvb, start, end - start), pinfo, tree, NULL);
+    pinfo->can_desegment = can_desegment;
+}
+
+/* The CopyBothResponse that begins a stream, which no built-in dissector knows. */
+static bool
+is_copy_both(const struct message *message)
+{
+    return message->captured > 0 && tvb_get_ptr(message->tvb, message->offset, 1)[0] == 'W' && message->direction == PGREPL_DIRECTION_BACKEND;
+}
+
+/*
+ * Messages in TCP
+ */
+
+/* The next message, or what stands in its place. False: nothing more without further segments. */
+static bool
+next_message(tvbuff_t *tvb, packet_info *pinfo, uint32_t direction, int offset, bool may_desegment, struct message *message, bool *aligned)
+{
+    unsigned left = tvb_reported_length_remaining(tvb, offset);
+    int there = tvb_captured_length_remaining(tvb, offset);
+    unsigned captured = there > 0 ? (unsigned)there : 0;
+    size_t size = 0;
+    unsigned available = MIN(captured, header_length);
+    const uint8_t *bytes = available > 0 ? tvb_get_ptr(tvb, offset, available) : NULL;
+    enum pgrepl_status status = pgrepl_message_size(direction, bytes, available, &size);
+
+    *aligned = status == PGREPL_STATUS_OK;
+    if (may_desegment && captured == left && status == PGREPL_STATUS_NEEDS_MORE) {
+        pinfo->desegment_offset = offset;
+        pinfo->desegment_len = DESEGMENT_ONE_MORE_SEGMENT;
+        return false;
+    }
+    if (status != PGREPL_STATUS_OK)
+        size = left;
+    if (size > left) {
+        if (may_desegment) {
+            pinfo->desegment_offset = offset;
+            pinfo->desegment_len = (uint32_t)(size - left);
+            return false;
+        }
+        /* TCP finds the end of it by itself. */
+        pinfo->want_pdu_tracking = 2;
+        pinfo->bytes_until_next_pdu = (uint32_t)(size - left);
+    }
+    message->tvb = tvb;
+    message->offset = offset;
+    message->reported = (unsigned)size;
+    message->captured = MIN(captured, (unsigned)size);
+    message->direction = direction;
+    return true;
+}
+
+/* Splits a segment into messages, shows ours, hands the others on. */
+static int
+dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct connection *conn, struct frame_state *state)
+{
+    uint32_t direction = get_direction(conn, pinfo);
+    int offset = 0, run = 0, end = (int)tvb_reported_length(tvb);
+    struct message message;
+    bool aligned;
+
+    while (offset < end && next_message(tvb, pinfo, direction, offset, pinfo->can_desegment > 0, &message, &aligned)) {
+        int next = offset + (int)MIN(message.reported, (unsigned)(end - offset));
+        struct pgrepl_record record = get_record(conn, pinfo, &message, state->next++, aligned);
+        bool copy_both = is_copy_both(&message);
+        if (record.content == PGREPL_CONTENT_OTHER) {
+            if (message.captured > 0)
+                add_info(pinfo, state, pgrepl_message_name(direction, tvb_get_ptr(tvb, offset, 1)[0]));
+            if (copy_both) {
+                show_run(tvb, pinfo, tree, conn, state, run, offset);
+                proto_item *item = proto_tree_add_item(tree, proto_pgsql, tvb, offset, message.captured, ENC_NA);
+                add_pgsql_header(proto_item_add_subtree(item, ett_pgsql), &message, "Copy both response");
+                run = next;
+            }
+        } else {
+            show_run(tvb, pinfo, tree, conn, state, run, offset);
+            show_message(tree, pinfo, conn, state, &record, &message);
+            run = next;
+        }
+        offset = next;
+    }
+    show_run(tvb, pinfo, tree, conn, state, run, MIN(offset, end));
+
+    /* Where nothing is ours the built-in dissector has filled the columns. */
+    if (state->shown > 0) {
+        col_set_str(pinfo->cinfo, COL_PROTOCOL, "PGREPL");
+        col_clear(pinfo->cinfo, COL_INFO);
+        col_add_fstr(pinfo->cinfo, COL_INFO, state->repeated > 1 ? "%s \xc3\x97%u" : "%s", wmem_strbuf_get_str(state->info), state->repeated);
+    }
+    return end;
+}
+
+/* Looks at the complete messages of a segment that is seen for the first time. True when a stream begins in it. */
+static bool
+scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct frame_state *state)
+{
+    uint32_t direction = get_direction(conn, pinfo);
+    int offset = 0, end = (int)tvb_reported_length(tvb);
+    uint32_t before = state->next;
+    struct message message;
+    bool aligned;
+
+    if (conn->scanned != pinfo->num) {
+        conn->scanned = pinfo->num;
+        conn->pending = wmem_array_new(pinfo->pool, sizeof(struct pgrepl_record));
+    }
+    uint32_t desegment_len = pinfo->desegment_len;
+    int desegment_offset = pinfo->desegment_offset;
+    bool complete = true;
+    while (offset < end) {
+        complete = next_message(tvb, pinfo, direction, offset, true, &message, &aligned);
+        if (!complete || !aligned)
+            break;
+        struct pgrepl_record record = track(conn, &message);
+        wmem_array_append_one(conn->pending, record);
+        state->next++;
+        offset += (int)message.reported;
+        if (pgrepl_session_in_copy(conn->session))
+            break;
+    }
+    /* Asking TCP for more is up to whoever dissects the segment. */
+    pinfo->desegment_len = desegment_len;
+    pinfo->desegment_offset = desegment_offset;
+    if (!pgrepl_session_in_copy(conn->session))
+        return false;
+    state->next = before;
+    struct frame_messages entry = { pinfo->num, wmem_array_get_count(conn->records) };
+    wmem_array_append_one(conn->frames, entry);
+    for (unsigned i = 0; i < wmem_array_get_count(conn->pending); i++)
+        wmem_array_append(conn->records, wmem_array_index(conn->pending, i), 1);
+    conn->split_from = pinfo->num;
+    return true;
+}
+
+static int
+dissect_connection(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data, struct connection *conn)
+{
+    struct frame_state *state = get_frame_state(pinfo);
+    if (conn->split_from != 0 && pinfo->num >= conn->split_from)
+        return dissect_messages(tvb, pinfo, tree, conn, state);
+    if (!PINFO_FD_VISITED(pinfo) && scan_messages(tvb, pinfo, conn, state))
+        return dissect_messages(tvb, pinfo, tree, conn, state);
+    return delegate(conn, state, tvb, pinfo, tree, data);
+}
+
+/* Stands on the PostgreSQL ports in place of the built-in dissector. */
+static int
+dissect_front(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+{
+    if (!proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
+        return delegate(NULL, NULL, tvb, pinfo, tree, data);
+    bool server_is_source = pinfo->match_uint == pinfo->srcport && pinfo->srcport != pinfo->destport;
+    return dissect_connection(tvb, pinfo, tree, data, get_connection(pinfo, server_is_source));
+}
+
+/* Finds PostgreSQL connections on other ports: by their start, or by replication messages. */
+static ws_bool
+dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+{
+    unsigned captured = tvb_captured_length(tvb);
+    if (captured == 0)
+        return false;
+    uint32_t guess = pgrepl_guess(tvb_get_ptr(tvb, 0, captured), captured, tvb_reported_length(tvb));
+    if (guess == PGREPL_GUESSED_NO)
+        return false;
+    struct connection *conn = get_connection(pinfo, guess == PGREPL_GUESSED_BACKEND);
+    if (guess != PGREPL_GUESSED_STARTUP && conn->split_from == 0) {
+        pgrepl_session_assume_replication(conn->session);
+        conn->split_from = pinfo->num;
+    }
+    /* From this frame on only: the frames before it stay what they were on the first pass. */
+    conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, front_handle);
+    dissect_connection(tvb, pinfo, tree, data, conn);
+    return true;
+}
+
+/*
+ * Registration
+ */
+
+/* Follows the ports that the user gave to the built-in dissector; runs when a file is opened and after changed preferences. */
+static void
+init_pgrepl(void)
+{
+    if (capture == NULL)
+        capture = pgrepl_capture_new();
+    range_t *ports = pgsql_handle ? prefs_get_range_value("pgsql", "tcp.port") : NULL;
+    dissector_table_t tcp_ports = find_dissector_table("tcp.port");
+    for (unsigned i = 0; ports != NULL && i < ports->nranges; i++) {
+        for (uint32_t port = ports->ranges[i].low; port <= ports->ranges[i].high; port++) {
+            if (dissector_get_uint_handle(tcp_ports, port) == pgsql_handle)
+                dissector_add_uint("tcp.port", port, front_handle);
+            if (port == UINT16_MAX)
+                break;
+        }
+    }
+}
+
+static void
+cleanup_pgrepl(void)
+{
+    pgrepl_capture_free(capture);
+    capture = NULL;
+}
+
+static const value_string *
+value_names(const struct pgrepl_field_info *info)
+{
+    value_string *names = g_new0(value_string, info->value_count + 1);
+    for (uint32_t i = 0; i < info->value_count; i++) {
+        names[i].value = info->values[i].value;
+        names[i].strptr = info->values[i].name;
+    }
+    return names;
+}
+
+/* Fills in how Wireshark is to show a field. */
+static void
+describe_field(const struct pgrepl_field_info *info, header_field_info *hf)
+{
+    hf->name = info->label;
+    hf->abbrev = info->name;
+    hf->blurb = info->blurb;
+    hf->display = BASE_NONE;
+    if (info->values != NULL)
+        hf->strings = VALS(value_names(info));
+    switch (info->kind) {
+    case PGREPL_KIND_CHAR:
+        hf->type = FT_CHAR;
+        hf->display = BASE_HEX;
+        break;
+    case PGREPL_KIND_BOOL:
+        hf->type = FT_BOOLEAN;
+        hf->bitmask = info->mask;
+        hf->display = info->mask != 0 ? 8 : BASE_NONE;
+        break;
+    case PGREPL_KIND_UINT:
+        hf->type = info->width == 8 ? FT_UINT64 : info->width == 4 ? FT_UINT32 : info->width == 2 ? FT_UINT16 : FT_UINT8;
+        hf->display = info->width == 1 ? BASE_HEX : BASE_DEC;
+        break;
+    case PGREPL_KIND_INT:
+        hf->type = FT_INT32;
+        hf->display = BASE_DEC;
+        break;
+    case PGREPL_KIND_LSN:
+    case PGREPL_KIND_TEXT:
+        hf->type = FT_STRING;
+        break;
+    case PGREPL_KIND_STRING:
+        hf->type = FT_STRINGZ;
+        break;
+    case PGREPL_KIND_TIME:
+        hf->type = FT_ABSOLUTE_TIME;
+        hf->display = ABSOLUTE_TIME_UTC;
+        break;
+    default:
+        hf->type = FT_BYTES;
+        break;
+    }
+}
+
+static int
+expert_severity(uint8_t severity)
+{
+    switch (severity) {
+    case PGREPL_SEVERITY_CHAT: return PI_CHAT;
+    case PGREPL_SEVERITY_NOTE: return PI_NOTE;
+    case PGREPL_SEVERITY_WARN: return PI_WARN;
+    default: return PI_ERROR;
+    }
+}
+
+/* Registers the core's field list. What Wireshark keeps pointers to is allocated here for the life of the process. */
+static void
+register_fields(void)
+{
+    field_list = pgrepl_fields(&field_count);
+    hf_fields = g_new(int, field_count);
+    hf_positions = g_new(int, field_count);
+    ei_notes = g_new(expert_field, field_count);
+    hf_register_info *fields = g_new0(hf_register_info, 2 * field_count);
+    ei_register_info *notes = g_new0(ei_register_info, field_count);
+    int hf_count = 0, ei_count = 0;
+    const expert_field no_expert_field = EI_INIT;
+
+    for (size_t i = 0; i < field_count; i++) {
+        const struct pgrepl_field_info *info = &field_list[i];
+        hf_fields[i] = hf_positions[i] = -1;
+        ei_notes[i] = no_expert_field;
+        const hf_register_info empty = { &hf_fields[i], { NULL, NULL, FT_NONE, BASE_NONE, NULL, 0x0, NULL, HFILL } };
+        if (info->kind == PGREPL_KIND_NOTE) {
+            expert_field_info description = { info->name, PI_PROTOCOL, expert_severity(info->severity), info->label, EXPFILL };
+            if (info->severity == PGREPL_SEVERITY_ERROR)
+                description.group = PI_MALFORMED;
+            notes[ei_count].ids = &ei_notes[i];
+            notes[ei_count++].eiinfo = description;
+            if (strcmp(info->name, "pgrepl.expert.decoder_panic") == 0)
+                ei_panic = &ei_notes[i];
+        } else if (info->kind != PGREPL_KIND_GROUP) {
+            fields[hf_count] = empty;
+            describe_field(info, &fields[hf_count++].hfinfo);
+            if (info->kind == PGREPL_KIND_LSN) {
+                /* The same as a number, to compare and to plot. */
+                fields[hf_count] = empty;
+                fields[hf_count].p_id = &hf_positions[i];
+                describe_field(info, &fields[hf_count].hfinfo);
+                fields[hf_count].hfinfo.abbrev = g_strconcat(info->name, ".pos", NULL);
+                fields[hf_count].hfinfo.type = FT_UINT64;
+                fields[hf_count++].hfinfo.display = BASE_DEC;
+            }
+        }
+    }
+    proto_register_field_array(proto_pgrepl, fields, hf_count);
+    expert_register_field_array(expert_register_protocol(proto_pgrepl), notes, ei_count);
+}
+
+static void
+proto_register_pgrepl(void)
+{
+    static int *ett[] = { &ett_pgsql, &ett_pgrepl, &ett_message, &ett_group, &ett_bits };
+
+    if (pgrepl_abi_version() != PGREPL_ABI_VERSION) {
+        ws_warning("pgrepl: the library has ABI version %u, the plugin %u; nothing is registered", pgrepl_abi_version(), PGREPL_ABI_VERSION);
+        return;
+    }
+    proto_pgrepl = proto_register_protocol("PostgreSQL Replication", "PGREPL", "pgrepl");
+    register_fields();
+    proto_register_subtree_array(ett, array_length(ett));
+
+    proto_pgsql = proto_get_id_by_filter_name("pgsql");
+    if (proto_pgsql > 0) {
+        /* Lives and dies with the built-in dissector, and adds no layer of its own. */
+        proto_front = proto_register_protocol_in_name_only("PostgreSQL with replication", "PGSQL+R", "pgsqlr", proto_pgsql, FT_PROTOCOL);
+        builtin_table = register_dissector_table("pgrepl.builtin", "PostgreSQL below pgrepl", proto_pgrepl, FT_UINT16, BASE_DEC);
+        front_handle = create_dissector_handle(dissect_front, proto_front);
+        pgsql_layer_handle = create_dissector_handle(add_pgsql_layer, proto_pgsql);
+        pgrepl_layer_handle = create_dissector_handle(add_pgrepl_layer, proto_pgrepl);
+    }
+    register_init_routine(init_pgrepl);
+    register_cleanup_routine(cleanup_pgrepl);
+}
+
+static void
+proto_reg_handoff_pgrepl(void)
+{
+    if (front_handle == NULL)
+        return;
+    pgsql_handle = find_dissector("pgsql");
+    if (pgsql_handle == NULL)
+        pgsql_handle = dissector_get_uint_handle(find_dissector_table("tcp.port"), POSTGRESQL_PORT);
+    if (pgsql_handle == NULL) {
+        ws_warning("pgrepl: this Wireshark has no PostgreSQL dissector to stand in front of");
+        return;
+    }
+    hf_pgsql_type = proto_registrar_get_id_byname("pgsql.type");
+    hf_pgsql_length = proto_registrar_get_id_byname("pgsql.length");
+    hf_pgsql_frontend = proto_registrar_get_id_byname("pgsql.frontend");
+    expert_tap = find_tap_id("expert");
+
+    dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
+    heur_dissector_add("tcp", dissect_heuristic, "PostgreSQL replication over TCP", "pgrepl_tcp", proto_pgrepl, HEURISTIC_ENABLE);
+}
+
+/*
+ * What Wireshark looks for in a plugin
+ */
+
+extern const char plugin_version[];
+extern const int plugin_want_major;
+extern const int plugin_want_minor;
+void plugin_register(void);
+uint32_t plugin_describe(void);
+
+WS_DLL_PUBLIC_DEF const char plugin_version[] = PGREPL_PLUGIN_VERSION;
+WS_DLL_PUBLIC_DEF const int plugin_want_major = WIRESHARK_VERSION_MAJOR;
+WS_DLL_PUBLIC_DEF const int plugin_want_minor = WIRESHARK_VERSION_MINOR;
+
+WS_DLL_PUBLIC_DEF void
+plugin_register(void)
+{
+    static proto_plugin pgrepl;
+    pgrepl.register_protoinfo = proto_register_pgrepl;
+    pgrepl.register_handoff = proto_reg_handoff_pgrepl;
+    proto_register_plugin(&pgrepl);
+}
+
+/* Asked from 4.4 on: this plugin is a dissector. */
+WS_DLL_PUBLIC_DEF uint32_t
+plugin_describe(void)
+{
+    return 1u << 0;
+}
