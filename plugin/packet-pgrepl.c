@@ -108,9 +108,11 @@ struct frame_state {
     proto_item *pgrepl_item;
     proto_tree *pgsql_tree;
     proto_tree *pgrepl_tree;
-    /* The items above are on this buffer, from here. */
-    tvbuff_t *tvb;
-    int start;
+    /* The items above are on these buffers, from here. */
+    tvbuff_t *pgsql_tvb;
+    tvbuff_t *pgrepl_tvb;
+    int pgsql_start;
+    int pgrepl_start;
     wmem_strbuf_t *info;
     const char *last_info;
     unsigned repeated;
@@ -267,20 +269,6 @@ delegate(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb
  * The tree
  */
 
-/* Type and length of a message that the built-in dissector does not get to see, under its names. */
-static void
-add_pgsql_header(proto_tree *tree, const struct message *message, const char *type)
-{
-    if (hf_pgsql_type > 0)
-        proto_tree_add_string(tree, hf_pgsql_type, message->tvb, message->offset, 1, type);
-    if (hf_pgsql_length > 0 && message->captured >= header_length)
-        proto_tree_add_item(tree, hf_pgsql_length, message->tvb, message->offset + 1, 4, ENC_BIG_ENDIAN);
-    if (hf_pgsql_frontend > 0) {
-        proto_item *item = proto_tree_add_boolean(tree, hf_pgsql_frontend, message->tvb, 0, 0, message->direction == PGREPL_DIRECTION_FRONTEND);
-        proto_item_set_hidden(item);
-    }
-}
-
 static void
 add_lsn(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length, uint64_t lsn, proto_item **item)
 {
@@ -424,19 +412,46 @@ static int
 add_pgrepl_layer(tvbuff_t *tvb, packet_info *pinfo _U_, proto_tree *tree, void *data)
 {
     struct frame_state *state = (struct frame_state *)data;
-    state->pgrepl_item = proto_tree_add_item(tree, proto_pgrepl, tvb, state->start, 0, ENC_NA);
+    state->pgrepl_item = proto_tree_add_item(tree, proto_pgrepl, tvb, state->pgrepl_start, 0, ENC_NA);
     state->pgrepl_tree = proto_item_add_subtree(state->pgrepl_item, ett_pgrepl);
     return tvb_reported_length(tvb);
 }
 
 static int
-add_pgsql_layer(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+add_pgsql_layer(tvbuff_t *tvb, packet_info *pinfo _U_, proto_tree *tree, void *data)
 {
     struct frame_state *state = (struct frame_state *)data;
-    state->pgsql_item = proto_tree_add_item(tree, proto_pgsql, tvb, state->start, 0, ENC_NA);
+    state->pgsql_item = proto_tree_add_item(tree, proto_pgsql, tvb, state->pgsql_start, 0, ENC_NA);
     state->pgsql_tree = proto_item_add_subtree(state->pgsql_item, ett_pgsql);
-    call_dissector_with_data(pgrepl_layer_handle, tvb, pinfo, tree, data);
     return tvb_reported_length(tvb);
+}
+
+/* Type and length of a message that the built-in dissector does not get to see, under its names. */
+static void
+add_pgsql_header(proto_tree *tree, packet_info *pinfo, struct frame_state *state, const struct message *message, const char *type)
+{
+    if (state->pgsql_tvb == NULL) {
+        state->pgsql_tvb = message->tvb;
+        state->pgsql_start = message->offset;
+        if (state->has_pgsql_layer)
+            add_pgsql_layer(message->tvb, pinfo, tree, state);
+        else
+            call_dissector_with_data(pgsql_layer_handle, message->tvb, pinfo, tree, state);
+        state->has_pgsql_layer = true;
+    }
+    if (message->tvb == state->pgsql_tvb)
+        proto_item_set_len(state->pgsql_item, message->offset + (int)message->captured - state->pgsql_start);
+    if (message->captured < header_length)
+        return;
+    if (hf_pgsql_type > 0)
+        proto_tree_add_string(state->pgsql_tree, hf_pgsql_type, message->tvb, message->offset, 1, type);
+    if (hf_pgsql_length > 0)
+        proto_tree_add_item(state->pgsql_tree, hf_pgsql_length, message->tvb, message->offset + 1, 4, ENC_BIG_ENDIAN);
+    if (hf_pgsql_frontend > 0) {
+        proto_item *item = proto_tree_add_boolean(state->pgsql_tree, hf_pgsql_frontend, message->tvb, 0, 0,
+            message->direction == PGREPL_DIRECTION_FRONTEND);
+        proto_item_set_hidden(item);
+    }
 }
 
 /* Adds a few words to the Info column; the same again is counted. */
@@ -474,23 +489,16 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
     if (pgrepl_summary(conn->session, record, bytes, payload.captured, payload.reported, words, sizeof words) != PGREPL_STATUS_OK)
         words[0] = '\0';
     add_info(pinfo, state, words);
+    add_pgsql_header(tree, pinfo, state, message, "Copy data");
     bool first = state->shown++ == 0;
     if (first) {
-        state->tvb = message->tvb;
-        state->start = message->offset;
-        if (state->has_pgsql_layer)
-            add_pgsql_layer(message->tvb, pinfo, tree, state);
-        else
-            call_dissector_with_data(pgsql_layer_handle, message->tvb, pinfo, tree, state);
-        state->has_pgsql_layer = true;
+        state->pgrepl_tvb = payload.tvb;
+        state->pgrepl_start = payload.offset;
+        call_dissector_with_data(pgrepl_layer_handle, payload.tvb, pinfo, tree, state);
     }
-    if (tree == NULL && !have_tap_listener(expert_tap))
-        return;
-    if (state->too_many_items)
+    if ((tree == NULL && !have_tap_listener(expert_tap)) || state->too_many_items)
         return;
 
-    if (header == header_length)
-        add_pgsql_header(state->pgsql_tree, message, "Copy data");
     proto_tree *message_tree;
     if (first) {
         message_tree = proto_tree_add_subtree(state->pgrepl_tree, payload.tvb, payload.offset, payload.captured, ett_message, NULL, words);
@@ -499,11 +507,8 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
             payload.captured, "%s", words);
         message_tree = proto_item_add_subtree(item, ett_message);
     }
-    if (message->tvb == state->tvb) {
-        int end = message->offset + (int)message->captured;
-        proto_item_set_len(state->pgsql_item, end - state->start);
-        proto_item_set_len(state->pgrepl_item, end - state->start);
-    }
+    if (payload.tvb == state->pgrepl_tvb)
+        proto_item_set_len(state->pgrepl_item, payload.offset + (int)payload.captured - state->pgrepl_start);
     add_fields(message_tree, pinfo, conn, state, record, &payload);
 }
 
@@ -581,14 +586,12 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     while (offset < end && next_message(tvb, pinfo, direction, offset, pinfo->can_desegment > 0, &message, &aligned)) {
         int next = offset + (int)MIN(message.reported, (unsigned)(end - offset));
         struct pgrepl_record record = get_record(conn, pinfo, &message, state->next++, aligned);
-        bool copy_both = is_copy_both(&message);
         if (record.content == PGREPL_CONTENT_OTHER) {
             if (message.captured > 0)
                 add_info(pinfo, state, pgrepl_message_name(direction, tvb_get_ptr(tvb, offset, 1)[0]));
-            if (copy_both) {
+            if (is_copy_both(&message)) {
                 show_run(tvb, pinfo, tree, conn, state, run, offset);
-                proto_item *item = proto_tree_add_item(tree, proto_pgsql, tvb, offset, message.captured, ENC_NA);
-                add_pgsql_header(proto_item_add_subtree(item, ett_pgsql), &message, "Copy both response");
+                add_pgsql_header(tree, pinfo, state, &message, "Copy both response");
                 run = next;
             }
         } else {
@@ -601,10 +604,14 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     show_run(tvb, pinfo, tree, conn, state, run, MIN(offset, end));
 
     /* Where nothing is ours the built-in dissector has filled the columns. */
-    if (state->shown > 0) {
-        col_set_str(pinfo->cinfo, COL_PROTOCOL, "PGREPL");
+    if (state->pgsql_tvb != NULL) {
+        col_set_str(pinfo->cinfo, COL_PROTOCOL, state->shown > 0 ? "PGREPL" : "PGSQL");
         col_clear(pinfo->cinfo, COL_INFO);
-        col_add_fstr(pinfo->cinfo, COL_INFO, state->repeated > 1 ? "%s \xc3\x97%u" : "%s", wmem_strbuf_get_str(state->info), state->repeated);
+        const char *info = wmem_strbuf_get_str(state->info);
+        if (state->repeated > 1)
+            info = wmem_strdup_printf(pinfo->pool, "%s \xc3\x97%u", info, state->repeated);
+        col_add_str(pinfo->cinfo, COL_INFO, info);
+        proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", info);
     }
     return end;
 }

@@ -1,0 +1,118 @@
+"""The header and the library as C and C++ programs see them."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get('CARGO_TARGET_DIR') or REPOSITORY / 'target') / 'release'
+HEADER = REPOSITORY / 'include' / 'pgrepl.h'
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Werror']
+C = ['cc', '-std=c99', *WARNINGS]
+CPLUSPLUS = ['c++', '-std=c++11', *WARNINGS]
+
+BEGIN = '4200000000016b37480002b0d5d4e94000000002bc'
+INSERT = '49000040014e0003740000000131756e'
+FIELDS = """\
+Begin
+  0+1 pgrepl.message.type = 'B'
+  1+8 pgrepl.final_lsn = 0/16B3748
+  9+8 pgrepl.commit_time = 757382400000000
+  17+4 pgrepl.xid = 700
+Insert
+  0+1 pgrepl.message.type = 'I'
+  1+4 pgrepl.relation.oid = 16385
+  New row
+    5+1 pgrepl.tuple.kind = 'N'
+    6+2 pgrepl.tuple.column_count = 3
+    Column 1
+      8+1 pgrepl.value.kind = 't'
+      9+4 pgrepl.value.length = 1
+      13+1 pgrepl.value.text = 1
+    Column 2
+      14+1 pgrepl.value.kind = 'u'
+    Column 3
+      15+1 pgrepl.value.kind = 'n'
+"""
+NAMES = """\
+pgrepl.copydata.type 0+1
+pgrepl.wal_end 1+8
+pgrepl.send_time 9+8
+pgrepl.reply_requested 17+1
+"""
+
+
+def run(*command, **more):
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True, **more).stdout
+
+
+@pytest.fixture(scope='session', autouse=True)
+def library():
+    """The release build; cargo finds that there is nothing to do when it is there."""
+    subprocess.run(['cargo', 'build', '--release', '--lib', '--quiet'], cwd=REPOSITORY, check=True)
+
+
+def linked(how):
+    if how == 'static':
+        return [TARGET / 'libpgrepl.a', '-lpthread', '-ldl', '-lm']
+    return ['-L', TARGET, '-lpgrepl', f'-Wl,-rpath,{TARGET}']
+
+
+@pytest.mark.parametrize('how', ['static', 'dynamic'])
+@pytest.mark.parametrize('compiler, source, arguments, output', [
+    (C, 'print_fields.c', [BEGIN, INSERT], FIELDS),
+    (CPLUSPLUS, 'print_fields.c', [BEGIN, INSERT], FIELDS),
+    (CPLUSPLUS, 'print_fields.cc', [], NAMES),
+], ids=['c99', 'c-as-c++', 'c++'])
+def test_program(tmp_path, compiler, source, arguments, output, how):
+    program = tmp_path / 'program'
+    language = ['-x', 'c++' if compiler is CPLUSPLUS else 'c']
+    run(*compiler, '-I', HEADER.parent, '-o', program, *language, REPOSITORY / 'examples' / source, '-x', 'none', *linked(how))
+    assert ('libpgrepl.so' in run('ldd', program)) == (how == 'dynamic')
+    assert run(program, *arguments) == output
+
+
+@pytest.mark.parametrize('compiler', [C, CPLUSPLUS], ids=['c99', 'c++'])
+def test_header_stands_alone(tmp_path, compiler):
+    source = tmp_path / ('alone.c' if compiler is C else 'alone.cc')
+    source.write_text('#include "pgrepl.h"\n#include "pgrepl.h"\nint main(void) { return 0; }\n')
+    run(*compiler, '-I', HEADER.parent, '-fsyntax-only', source)
+
+
+def declared():
+    text = re.sub(r'/\*.*?\*/', '', HEADER.read_text(), flags=re.S)
+    return set(re.findall(r'\b(pgrepl_\w+)\(', text))
+
+
+def exported(*nm):
+    return {line.split()[-1] for line in run('nm', *nm).splitlines() if re.search(r' T pgrepl_', line)}
+
+
+@pytest.mark.parametrize('nm', [('-D', '--defined-only', TARGET / 'libpgrepl.so'), ('--defined-only', TARGET / 'libpgrepl.a')],
+                         ids=['shared', 'static'])
+def test_symbols_and_header_agree(nm):
+    assert len(declared()) > 15
+    assert exported(*nm) == declared()
+
+
+def test_shared_library_exports_nothing_else():
+    symbols = {line.split()[-1] for line in run('nm', '-D', '--defined-only', TARGET / 'libpgrepl.so').splitlines()}
+    assert symbols == declared()
+
+
+def test_header_is_what_the_source_says(tmp_path):
+    """The build refuses another header; here that it really looks."""
+    environment = {**os.environ, 'CARGO_TARGET_DIR': str(tmp_path / 'target')}
+    copy = tmp_path / 'copy'
+    run('git', 'clone', '--quiet', '--no-hardlinks', REPOSITORY, copy)
+    for name in ['src', 'include', 'build.rs', 'cbindgen.toml', 'Cargo.toml', 'Cargo.lock']:
+        run('cp', '-r', REPOSITORY / name, copy)
+    header = copy / 'include' / 'pgrepl.h'
+    header.write_text(header.read_text().replace('uint32_t pgrepl_abi_version(void);', 'uint64_t pgrepl_abi_version(void);'))
+    checked = subprocess.run(['cargo', 'check', '--lib', '--quiet'], cwd=copy, env=environment, capture_output=True, text=True)
+    assert checked.returncode != 0
+    assert 'PGREPL_WRITE_HEADER=1' in checked.stderr
+    subprocess.run(['cargo', 'check', '--lib', '--quiet'], cwd=copy, env={**environment, 'PGREPL_WRITE_HEADER': '1'}, check=True)
+    assert header.read_text() == HEADER.read_text()
