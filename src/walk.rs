@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
             bytes: &bytes[..bytes.len().min(reported)],
             reported,
             record,
-            stage: if record.content == Content::Other as u8 { Stage::Done } else { Stage::Start },
+            stage: if record.content() == Content::Other { Stage::Done } else { Stage::Start },
             pos: 0,
             message: &TUPLE_DATA,
             items: &[],
