@@ -34,6 +34,8 @@
 /* Items of one frame after which no more fields are added; Wireshark gives up the frame at a limit of its own. */
 #define MAX_ITEMS_LEFT 4096
 
+#define TIMES "\xc3\x97"
+
 /* Length to which the Info column grows. */
 #define MAX_INFO 200
 
@@ -113,7 +115,9 @@ struct frame_state {
     tvbuff_t *pgrepl_tvb;
     int pgsql_start;
     int pgrepl_start;
+    /* The Info column in words, as far as it is on the column already, and the last of the words. */
     wmem_strbuf_t *info;
+    size_t info_on_column;
     const char *last_info;
     unsigned repeated;
 };
@@ -454,6 +458,16 @@ add_pgsql_header(proto_tree *tree, packet_info *pinfo, struct frame_state *state
     }
 }
 
+/* Says how often the last words came. */
+static void
+end_info(struct frame_state *state)
+{
+    if (state->repeated > 1)
+        wmem_strbuf_append_printf(state->info, " " TIMES "%u", state->repeated);
+    state->repeated = 0;
+    state->last_info = NULL;
+}
+
 /* Adds a few words to the Info column; the same again is counted. */
 static void
 add_info(packet_info *pinfo, struct frame_state *state, const char *words)
@@ -462,8 +476,7 @@ add_info(packet_info *pinfo, struct frame_state *state, const char *words)
         state->repeated++;
         return;
     }
-    if (state->repeated > 1)
-        wmem_strbuf_append_printf(state->info, " \xc3\x97%u", state->repeated);
+    end_info(state);
     state->repeated = 1;
     state->last_info = wmem_strdup(pinfo->pool, words);
     if (wmem_strbuf_get_len(state->info) > MAX_INFO)
@@ -607,11 +620,12 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     if (state->pgsql_tvb != NULL) {
         col_set_str(pinfo->cinfo, COL_PROTOCOL, state->shown > 0 ? "PGREPL" : "PGSQL");
         col_clear(pinfo->cinfo, COL_INFO);
-        const char *info = wmem_strbuf_get_str(state->info);
-        if (state->repeated > 1)
-            info = wmem_strdup_printf(pinfo->pool, "%s \xc3\x97%u", info, state->repeated);
-        col_add_str(pinfo->cinfo, COL_INFO, info);
-        proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", info);
+        end_info(state);
+        col_clear(pinfo->cinfo, COL_INFO);
+        col_append_str(pinfo->cinfo, COL_INFO, wmem_strbuf_get_str(state->info) + state->info_on_column);
+        col_set_fence(pinfo->cinfo, COL_INFO);
+        state->info_on_column = wmem_strbuf_get_len(state->info);
+        proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", wmem_strbuf_get_str(state->info));
     }
     return end;
 }
@@ -684,7 +698,7 @@ static ws_bool
 dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
 {
     unsigned captured = tvb_captured_length(tvb);
-    if (captured == 0)
+    if (captured == 0 || !proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
         return false;
     uint32_t guess = pgrepl_guess(tvb_get_ptr(tvb, 0, captured), captured, tvb_reported_length(tvb));
     if (guess == PGREPL_GUESSED_NO)
@@ -696,6 +710,8 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
     }
     /* From this frame on only: the frames before it stay what they were on the first pass. */
     conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, front_handle);
+    /* Wireshark has put the heuristic's protocol on the list of layers. */
+    get_frame_state(pinfo)->has_pgsql_layer = true;
     dissect_connection(tvb, pinfo, tree, data, conn);
     return true;
 }
@@ -884,7 +900,8 @@ proto_reg_handoff_pgrepl(void)
     expert_tap = find_tap_id("expert");
 
     dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
-    heur_dissector_add("tcp", dissect_heuristic, "PostgreSQL replication over TCP", "pgrepl_tcp", proto_pgrepl, HEURISTIC_ENABLE);
+    /* Under the built-in protocol, for that is the layer which every frame of such a connection has. */
+    heur_dissector_add("tcp", dissect_heuristic, "PostgreSQL replication over TCP", "pgrepl_tcp", proto_pgsql, HEURISTIC_ENABLE);
 }
 
 /*

@@ -1,0 +1,12 @@
+#!/bin/sh
+# demo.sh [CAPTURE]: build and install pgrepl, then print the replication messages of a capture, field by field.
+#
+# SPDX-License-Identifier: GPL-2.0-or-later
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+capture=${1:-$root/tests/captures/pg15_proto1_orders.pcapng.gz}
+[ -r "$capture" ] || { printf '%s\n' "demo.sh: cannot read $capture" >&2; exit 1; }
+
+sh "$root/plugin/install.sh"
+tshark -r "$capture" -Y pgrepl -O pgsql,pgrepl
