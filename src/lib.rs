@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod command;
+pub mod decode;
 #[allow(unsafe_code)]
 pub mod ffi;
 pub mod fields;
@@ -17,5 +18,6 @@ pub mod formats;
 pub mod probe;
 pub mod session;
 pub mod summary;
+pub mod types;
 pub mod value;
 pub mod walk;

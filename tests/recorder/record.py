@@ -294,10 +294,12 @@ class Recording:
             " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p')"
             " AND c.oid >= 16384 AND n.nspname NOT LIKE 'pg\\_%' ORDER BY c.oid", server)
         for oid, schema, name, identity, kind in tables:
+            # Types of users with their schema, however the search path of the session is.
             columns = self.sql(
-                "SELECT attname, atttypid, format_type(atttypid, atttypmod), atttypmod,"
-                " attnotnull FROM pg_attribute WHERE attrelid = %s AND attnum > 0"
+                "SET search_path = ''; SELECT attname, atttypid, format_type(atttypid, atttypmod),"
+                " atttypmod, attnotnull FROM pg_attribute WHERE attrelid = %s AND attnum > 0"
                 " AND NOT attisdropped ORDER BY attnum" % oid, server)
+            self.sql("RESET search_path", server)
             self.add(table=schema + "." + name, schema=schema, name=name, oid=int(oid), kind=kind,
                      replica_identity=identity,
                      columns=[{"name": c[0], "type_oid": int(c[1]), "format_type": c[2],

@@ -544,6 +544,8 @@ LIVE_DDL = ("DDL of a session can reach a walsender that decodes live before it 
             " makes it describe the table once more")
 ABORTED_18 = ("18 does not decode what it already knows to be rolled back, so the SQL function, asked"
               " afterwards, leaves out transactions that were streamed live and then aborted")
+VALUE_SETTINGS = {"DateStyle": "ISO", "IntervalStyle": "postgres", "TimeZone": "UTC",
+                  "bytea_output": "hex", "extra_float_digits": "1"}
 STREAM_KINDS = ["StreamStart first", "StreamStart later", "StreamStop", "StreamCommit",
                 "Truncate several in stream", "Update O in stream", "Delete K in stream"]
 
@@ -636,6 +638,13 @@ scenario("pg18_binary", 18, "raw client", raw, "types",
          options={"proto_version": "4", "publication_names": "pub", "binary": "true"})
 scenario("pg17_types_text", 17, "raw client", raw, "types",
          "values of many types as text", options=PROTO1)
+for server in (15, 18):
+    scenario("pg%d_values_text" % server, server, "raw client", raw, "values",
+             "every type that a table can hold, with its extremes, as text", live=False,
+             options=PROTO1, startup=VALUE_SETTINGS)
+    scenario("pg%d_values_binary" % server, server, "raw client", raw, "values",
+             "the same values in the same order in binary form", live=False,
+             options=dict(PROTO1, binary="true"), startup=VALUE_SETTINGS)
 scenario("pg16_latin1_client", 16, "raw client", raw, "latin1",
          "client_encoding LATIN1: names and values are converted, the content of a message is not",
          options=dict(PROTO1, messages="true"), startup={"client_encoding": "LATIN1"})
