@@ -83,19 +83,19 @@ print_span(const struct pgrepl_span *span)
 }
 
 static int
-print_message(struct pgrepl_session *session, const uint8_t *bytes, size_t length)
+print_message(struct pgrepl_session *session, uint64_t number, const uint8_t *bytes, size_t length)
 {
     struct pgrepl_record record;
     struct pgrepl_walk walk;
     struct pgrepl_span spans[32];
-    char words[256];
+    char text[4096];
     size_t i, count = 0;
 
-    enum pgrepl_status status = pgrepl_session_track_pgoutput(session, bytes, length, length, &record);
+    enum pgrepl_status status = pgrepl_session_track_pgoutput(session, number, bytes, length, length, &record);
     if (status == PGREPL_STATUS_OK)
-        status = pgrepl_walk_start(&walk, session, &record, bytes, length, length);
+        status = pgrepl_walk_start(&walk, session, &record, bytes, length, length, 0);
     while (status == PGREPL_STATUS_OK) {
-        status = pgrepl_walk_next(&walk, spans, 32, words, sizeof words, &count);
+        status = pgrepl_walk_next(&walk, spans, 32, text, sizeof text, &count);
         if (status != PGREPL_STATUS_OK || count == 0)
             break;
         for (i = 0; i < count; i++)
@@ -130,7 +130,7 @@ main(int argc, char **argv)
             failed = 1;
             break;
         }
-        failed |= print_message(session, bytes, length);
+        failed |= print_message(session, (uint64_t)i, bytes, length);
         free(bytes);
     }
     pgrepl_capture_free(capture);

@@ -24,9 +24,9 @@ int main()
 
     pgrepl_record record;
     pgrepl_walk walk;
-    if (pgrepl_session_track_copy_data(session, PGREPL_DIRECTION_BACKEND, keepalive, sizeof keepalive, sizeof keepalive, &record)
+    if (pgrepl_session_track_copy_data(session, PGREPL_DIRECTION_BACKEND, 1, keepalive, sizeof keepalive, sizeof keepalive, &record)
             != PGREPL_STATUS_OK
-        || pgrepl_walk_start(&walk, session, &record, keepalive, sizeof keepalive, sizeof keepalive) != PGREPL_STATUS_OK)
+        || pgrepl_walk_start(&walk, session, &record, keepalive, sizeof keepalive, sizeof keepalive, 0) != PGREPL_STATUS_OK)
         return 1;
 
     std::size_t field_count = 0;

@@ -34,9 +34,14 @@
 #define PGREPL_ABI_VERSION 1
 
 /**
+ * For pgrepl_walk_start(): groups have labels for people, such as `total numeric(10,2): 19.90`.
+ */
+#define PGREPL_WALK_LABELS 1
+
+/**
  * Spans that pgrepl_walk_next() must have room for.
  */
-#define PGREPL_MIN_SPANS 8
+#define PGREPL_MIN_SPANS 12
 
 /**
  * Bytes that pgrepl_lsn_text() may write: two halves of 8 digits, the slash, the terminating zero.
@@ -147,6 +152,10 @@ enum pgrepl_kind
      * Characters with a terminating zero, which is part of the range but not of `text`.
      */
     PGREPL_KIND_STRING = 11,
+    /**
+     * The position that the caller gave to an earlier or later message, such as its frame number.
+     */
+    PGREPL_KIND_POSITION = 12,
 };
 #ifndef __cplusplus
 typedef uint8_t pgrepl_kind;
@@ -327,9 +336,9 @@ struct pgrepl_field_info {
      */
     uint8_t severity;
     /**
-     * Zero.
+     * 1: not on the wire, derived from what earlier messages said; such a span has length 0.
      */
-    uint8_t reserved;
+    uint8_t generated;
 };
 
 /**
@@ -363,20 +372,25 @@ struct pgrepl_record {
      */
     uint8_t payload;
     /**
-     * 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream.
+     * 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream;
+     * 8: `relation` is for a Truncate.
      */
     uint8_t flags;
     /**
-     * Zero.
+     * Encoding of names and text.
      */
-    uint8_t reserved;
+    uint8_t encoding;
+    /**
+     * The Relation messages in force for the tables named here: an index of the session's memory, 0 when none.
+     */
+    uint32_t relation;
 };
 
 /**
  * Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
  */
 struct pgrepl_walk {
-    uint64_t memory[16];
+    uint64_t memory[24];
 };
 
 /**
@@ -417,8 +431,9 @@ struct pgrepl_span {
      */
     uint64_t number;
     /**
-     * Text, bytes, the words of a note, the label of a group, else NULL. Not zero-terminated. Text and bytes point
-     * into the walked message, labels live for ever, notes are in the text buffer of the call that gave the span.
+     * Text (UTF-8), bytes, the words of a note, the label of a group, else NULL. Not zero-terminated. It points into
+     * the walked message where it stands there as it is, else into the text buffer of the call that gave the span or
+     * into memory of the session, which both live as long as they do.
      */
     const uint8_t *text;
 };
@@ -528,6 +543,9 @@ uint32_t pgrepl_session_in_copy(const struct pgrepl_session *session);
 /**
  * Tracks one message of the connection: all of them, both directions, once, in stream order.
  *
+ * `position` is a number of the caller's for the message, such as its frame number; fields that point to this message
+ * from others (PGREPL_KIND_POSITION) give it back.
+ *
  * `bytes` begin with the message's type byte (with the length word for a startup packet); `captured` of its
  * `reported` bytes are there. Nothing is kept of them. The record is for a walk of the CopyData payload, that is of
  * the bytes from the sixth on; other messages give a record whose walk has no fields.
@@ -537,6 +555,7 @@ uint32_t pgrepl_session_in_copy(const struct pgrepl_session *session);
  */
 enum pgrepl_status pgrepl_session_track(struct pgrepl_session *session,
                                         uint32_t direction_number,
+                                        uint64_t position,
                                         const uint8_t *bytes,
                                         size_t captured,
                                         size_t reported,
@@ -552,6 +571,7 @@ enum pgrepl_status pgrepl_session_track(struct pgrepl_session *session,
  */
 enum pgrepl_status pgrepl_session_track_copy_data(struct pgrepl_session *session,
                                                   uint32_t direction_number,
+                                                  uint64_t position,
                                                   const uint8_t *payload,
                                                   size_t captured,
                                                   size_t reported,
@@ -564,6 +584,7 @@ enum pgrepl_status pgrepl_session_track_copy_data(struct pgrepl_session *session
  * As for pgrepl_session_track().
  */
 enum pgrepl_status pgrepl_session_track_pgoutput(struct pgrepl_session *session,
+                                                 uint64_t position,
                                                  const uint8_t *bytes,
                                                  size_t captured,
                                                  size_t reported,
@@ -584,7 +605,9 @@ enum pgrepl_status pgrepl_session_command(struct pgrepl_session *session,
  * Begins a walk over the bytes that belong to `record`: the payload of a CopyData message, or a bare pgoutput message.
  *
  * `captured` of its `reported` bytes are there; they must stay as they are until the walk's last call. The walk does
- * not change the session, so walks may come in any order and be repeated. `session` may be NULL.
+ * not change the session, so walks may come in any order and be repeated, and tracking may go on meanwhile. With
+ * `session` NULL the fields of the wire come alone, without names of tables, columns and types. `flags` are 0 or
+ * PGREPL_WALK_LABELS.
  *
  * # Safety
  * `walk` must be writable, `record` readable, `bytes` have `captured` readable bytes, and the session, unless NULL,
@@ -595,14 +618,16 @@ enum pgrepl_status pgrepl_walk_start(struct pgrepl_walk *walk,
                                      const struct pgrepl_record *record,
                                      const uint8_t *bytes,
                                      size_t captured,
-                                     size_t reported);
+                                     size_t reported,
+                                     uint32_t flags);
 
 /**
  * Fills `spans` with the next fields of the message; `count` tells how many, 0 when the message is done.
  *
- * `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for the words of notes,
- * `text_room` bytes that belong to the spans of this call; 256 are plenty, with less (0 and NULL included) the words
- * are cut. No memory is allocated.
+ * `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for text that is made for the
+ * spans of this call (notes, labels, decoded values), of `text_room` bytes. A single text takes an eighth of it at
+ * most, and is cut there with an ellipsis: 64 KiB do for nearly everything, 0 (then NULL is allowed) for the fields of
+ * the wire in UTF-8. No memory is allocated.
  *
  * # Safety
  * `walk` must have been set up by pgrepl_walk_start(), `spans` have room for `room` spans, `text` for `text_room`

@@ -20,9 +20,9 @@
 
 #define POSTGRESQL_PORT 5432
 
-/* Spans asked from the core at once, and room for the words of their notes. */
+/* Spans asked from the core at once, and room for the text that is made for them. */
 #define SPANS 64
-#define WORDS 512
+#define TEXT_ROOM (64 * 1024)
 
 /* Subtrees do not go deeper than this. */
 #define MAX_DEPTH 8
@@ -196,12 +196,12 @@ frame_records(const struct connection *conn, uint32_t frame, uint32_t *first)
 }
 
 static struct pgrepl_record
-track(const struct connection *conn, const struct message *message)
+track(const struct connection *conn, uint32_t frame, const struct message *message)
 {
     struct pgrepl_record record;
     memset(&record, 0, sizeof record);
     const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
-    pgrepl_session_track(conn->session, message->direction, bytes, message->captured, message->reported, &record);
+    pgrepl_session_track(conn->session, message->direction, frame, bytes, message->captured, message->reported, &record);
     return record;
 }
 
@@ -221,7 +221,7 @@ get_record(struct connection *conn, packet_info *pinfo, const struct message *me
         wmem_array_append_one(conn->frames, entry);
     }
     if (aligned)
-        record = track(conn, message);
+        record = track(conn, pinfo->num, message);
     else
         record.content = PGREPL_CONTENT_UNALIGNED;
     wmem_array_append_one(conn->records, record);
@@ -295,9 +295,9 @@ add_time(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length
     return proto_tree_add_time_format_value(tree, hf_fields[field], tvb, offset, length, &time, "%s", pgrepl_status_text(status));
 }
 
-/* One span as an item of `tree`. */
+/* One span as an item of `tree`; `bytes` are those of the message. */
 static proto_item *
-add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const struct pgrepl_span *span, int offset)
+add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const uint8_t *bytes, const struct pgrepl_span *span, int offset)
 {
     const struct pgrepl_field_info *info = &field_list[span->field];
     int hf = hf_fields[span->field];
@@ -307,8 +307,7 @@ add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const struct pgrep
     switch (span->kind) {
     case PGREPL_KIND_GROUP:
         /* Reaches to the end of what is in it: set when it is known. */
-        proto_tree_add_subtree_format(tree, tvb, offset, 0, ett_group, &item, span->number > 0 ? "%.*s %" PRIu64 : "%.*s",
-            (int)span->text_length, (const char *)span->text, span->number);
+        proto_tree_add_subtree_format(tree, tvb, offset, 0, ett_group, &item, "%.*s", (int)span->text_length, (const char *)span->text);
         break;
     case PGREPL_KIND_CHAR:
         item = proto_tree_add_uint(tree, hf, tvb, offset, length, (uint32_t)span->number);
@@ -331,9 +330,17 @@ add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const struct pgrep
     case PGREPL_KIND_TIME:
         item = add_time(tree, span->field, tvb, offset, length, (int64_t)span->number);
         break;
+    case PGREPL_KIND_POSITION:
+        item = proto_tree_add_uint(tree, hf, tvb, offset, length, (uint32_t)span->number);
+        break;
     case PGREPL_KIND_TEXT:
     case PGREPL_KIND_STRING:
-        item = proto_tree_add_item(tree, hf, tvb, offset, length, ENC_UTF_8);
+        /* Text that had to be converted, or that is not in the message at all, comes with the span. */
+        if (span->text == bytes + span->offset)
+            item = proto_tree_add_item(tree, hf, tvb, offset, length, ENC_UTF_8);
+        else
+            item = proto_tree_add_string(tree, hf, tvb, offset, length,
+                wmem_strndup(pinfo->pool, (const char *)span->text, span->text_length));
         break;
     case PGREPL_KIND_BYTES:
         item = proto_tree_add_item(tree, hf, tvb, offset, length, ENC_NA);
@@ -345,6 +352,8 @@ add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const struct pgrep
     default:
         break;
     }
+    if (info->generated)
+        proto_item_set_generated(item);
     return item;
 }
 
@@ -366,7 +375,7 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
 {
     struct pgrepl_walk walk;
     struct pgrepl_span spans[SPANS];
-    char words[WORDS];
+    static char text[TEXT_ROOM];
     proto_tree *trees[MAX_DEPTH + 1] = { tree };
     proto_item *groups[MAX_DEPTH + 1] = { NULL };
     int starts[MAX_DEPTH + 1];
@@ -375,9 +384,10 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
     size_t count = 0;
 
     const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
-    enum pgrepl_status status = pgrepl_walk_start(&walk, conn->session, record, bytes, payload->captured, payload->reported);
+    enum pgrepl_status status = pgrepl_walk_start(&walk, conn->session, record, bytes, payload->captured, payload->reported,
+        PGREPL_WALK_LABELS);
     while (status == PGREPL_STATUS_OK) {
-        status = pgrepl_walk_next(&walk, spans, SPANS, words, sizeof words, &count);
+        status = pgrepl_walk_next(&walk, spans, SPANS, text, sizeof text, &count);
         if (status != PGREPL_STATUS_OK || count == 0)
             break;
         /* A message may have more fields than Wireshark shows in one frame. */
@@ -394,7 +404,7 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
             close_groups(groups, starts, last_depth, depth, end);
             if (depth > last_depth && groups[last_depth] == NULL)
                 trees[depth] = proto_item_add_subtree(last, ett_bits);
-            last = add_span(trees[depth], pinfo, payload->tvb, &spans[i], offset);
+            last = add_span(trees[depth], pinfo, payload->tvb, bytes, &spans[i], offset);
             if (spans[i].kind == PGREPL_KIND_GROUP && depth < MAX_DEPTH) {
                 groups[depth] = last;
                 starts[depth] = offset;
@@ -651,7 +661,7 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
         complete = next_message(tvb, pinfo, direction, offset, true, &message, &aligned);
         if (!complete || !aligned)
             break;
-        struct pgrepl_record record = track(conn, &message);
+        struct pgrepl_record record = track(conn, pinfo->num, &message);
         wmem_array_append_one(conn->pending, record);
         state->next++;
         offset += (int)message.reported;
@@ -790,6 +800,9 @@ describe_field(const struct pgrepl_field_info *info, header_field_info *hf)
         break;
     case PGREPL_KIND_STRING:
         hf->type = FT_STRINGZ;
+        break;
+    case PGREPL_KIND_POSITION:
+        hf->type = FT_FRAMENUM;
         break;
     case PGREPL_KIND_TIME:
         hf->type = FT_ABSOLUTE_TIME;

@@ -20,8 +20,11 @@ use crate::{summary, value};
 /// pgrepl_abi_version() before calling anything else.
 pub const PGREPL_ABI_VERSION: u32 = 1;
 
+/// For pgrepl_walk_start(): groups have labels for people, such as `total numeric(10,2): 19.90`.
+pub const PGREPL_WALK_LABELS: u32 = 1;
+
 /// Spans that pgrepl_walk_next() must have room for.
-pub const PGREPL_MIN_SPANS: usize = 8;
+pub const PGREPL_MIN_SPANS: usize = 12;
 
 /// Bytes that pgrepl_lsn_text() may write: two halves of 8 digits, the slash, the terminating zero.
 pub const PGREPL_LSN_TEXT: usize = 18;
@@ -76,8 +79,8 @@ pub struct FieldInfo {
     pub width: u8,
     /// Seriousness of a note, PGREPL_SEVERITY_..., else PGREPL_SEVERITY_NONE.
     pub severity: u8,
-    /// Zero.
-    pub reserved: u8,
+    /// 1: not on the wire, derived from what earlier messages said; such a span has length 0.
+    pub generated: u8,
 }
 
 /// How a session is set up.
@@ -107,7 +110,7 @@ pub struct SessionHandle {
 /// Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
 #[repr(C)]
 pub struct WalkMemory {
-    pub memory: [u64; 16],
+    pub memory: [u64; 24],
 }
 
 /// What is really in it.
@@ -163,6 +166,18 @@ impl Out<'_> {
     }
 }
 
+impl Span {
+    /// Text of a span whose walk, with all that it points to, is still there.
+    pub(crate) fn as_str(&self) -> &str {
+        if self.text.is_null() {
+            return "";
+        }
+        // SAFETY: a walk points to so many bytes of the message, of its session or of the text buffer.
+        let bytes = unsafe { std::slice::from_raw_parts(self.text, self.text_length as usize) };
+        std::str::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
 /// The ABI version of the library, to compare with PGREPL_ABI_VERSION of the header.
 #[no_mangle]
 pub extern "C" fn pgrepl_abi_version() -> u32 {
@@ -211,7 +226,7 @@ static FIELD_LIST: Lazy<FieldList> = Lazy::new(|| {
             kind: field.kind as u8,
             width: field.width,
             severity: field.severity as u8,
-            reserved: 0,
+            generated: field.generated as u8,
         }
     });
     FieldList(list.collect())
@@ -393,6 +408,9 @@ unsafe fn track(
 
 /// Tracks one message of the connection: all of them, both directions, once, in stream order.
 ///
+/// `position` is a number of the caller's for the message, such as its frame number; fields that point to this message
+/// from others (PGREPL_KIND_POSITION) give it back.
+///
 /// `bytes` begin with the message's type byte (with the length word for a startup packet); `captured` of its
 /// `reported` bytes are there. Nothing is kept of them. The record is for a walk of the CopyData payload, that is of
 /// the bytes from the sixth on; other messages give a record whose walk has no fields.
@@ -403,13 +421,14 @@ unsafe fn track(
 pub unsafe extern "C" fn pgrepl_session_track(
     session: *mut SessionHandle,
     direction_number: u32,
+    position: u64,
     bytes: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
     let Some(direction) = direction(direction_number) else { return Status::InvalidArgument };
-    track(session, bytes, captured, reported, record, |session, bytes| session.track(direction, bytes, reported))
+    track(session, bytes, captured, reported, record, |session, bytes| session.track(direction, bytes, reported, position))
 }
 
 /// Tracks the payload of one CopyData message, for callers that get it from a client library: the bytes after type
@@ -422,13 +441,14 @@ pub unsafe extern "C" fn pgrepl_session_track(
 pub unsafe extern "C" fn pgrepl_session_track_copy_data(
     session: *mut SessionHandle,
     direction_number: u32,
+    position: u64,
     payload: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
     let Some(direction) = direction(direction_number) else { return Status::InvalidArgument };
-    track(session, payload, captured, reported, record, |session, bytes| session.track_replication(direction, bytes, reported))
+    track(session, payload, captured, reported, record, |session, bytes| session.track_replication(direction, bytes, reported, position))
 }
 
 /// Tracks one bare pgoutput message, without XLogData around it: what pg_logical_slot_get_binary_changes() gives.
@@ -438,12 +458,13 @@ pub unsafe extern "C" fn pgrepl_session_track_copy_data(
 #[no_mangle]
 pub unsafe extern "C" fn pgrepl_session_track_pgoutput(
     session: *mut SessionHandle,
+    position: u64,
     bytes: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
-    track(session, bytes, captured, reported, record, |session, bytes| session.track_pgoutput(bytes))
+    track(session, bytes, captured, reported, record, |session, bytes| session.track_pgoutput(bytes, position))
 }
 
 /// Tells the session a command as the client sends it, for example START_REPLICATION with its options. Not needed
@@ -465,7 +486,9 @@ pub unsafe extern "C" fn pgrepl_session_command(session: *mut SessionHandle, tex
 /// Begins a walk over the bytes that belong to `record`: the payload of a CopyData message, or a bare pgoutput message.
 ///
 /// `captured` of its `reported` bytes are there; they must stay as they are until the walk's last call. The walk does
-/// not change the session, so walks may come in any order and be repeated. `session` may be NULL.
+/// not change the session, so walks may come in any order and be repeated, and tracking may go on meanwhile. With
+/// `session` NULL the fields of the wire come alone, without names of tables, columns and types. `flags` are 0 or
+/// PGREPL_WALK_LABELS.
 ///
 /// # Safety
 /// `walk` must be writable, `record` readable, `bytes` have `captured` readable bytes, and the session, unless NULL,
@@ -478,25 +501,29 @@ pub unsafe extern "C" fn pgrepl_walk_start(
     bytes: *const u8,
     captured: size_t,
     reported: size_t,
+    flags: u32,
 ) -> Status {
-    let _ = session;
     guard(|| {
         let (Some(record), Some(bytes)) = (record.as_ref(), message(bytes, captured, reported)) else {
             return Status::InvalidArgument;
         };
-        if walk.is_null() {
+        if walk.is_null() || flags & !PGREPL_WALK_LABELS != 0 {
             return Status::InvalidArgument;
         }
-        ptr::write(walk.cast(), WalkInside { set_up: SET_UP, walk: Walk::new(*record, bytes, reported) });
+        // The names lie in memory that the session neither moves nor frees before its end.
+        let names = session.as_ref().map(|handle| handle.session.names(record));
+        let labels = flags & PGREPL_WALK_LABELS != 0;
+        ptr::write(walk.cast(), WalkInside { set_up: SET_UP, walk: Walk::new(*record, bytes, reported, names, labels) });
         Status::Ok
     })
 }
 
 /// Fills `spans` with the next fields of the message; `count` tells how many, 0 when the message is done.
 ///
-/// `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for the words of notes,
-/// `text_room` bytes that belong to the spans of this call; 256 are plenty, with less (0 and NULL included) the words
-/// are cut. No memory is allocated.
+/// `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for text that is made for the
+/// spans of this call (notes, labels, decoded values), of `text_room` bytes. A single text takes an eighth of it at
+/// most, and is cut there with an ellipsis: 64 KiB do for nearly everything, 0 (then NULL is allowed) for the fields of
+/// the wire in UTF-8. No memory is allocated.
 ///
 /// # Safety
 /// `walk` must have been set up by pgrepl_walk_start(), `spans` have room for `room` spans, `text` for `text_room`
@@ -547,7 +574,6 @@ pub unsafe extern "C" fn pgrepl_summary(
     text: *mut c_char,
     room: size_t,
 ) -> Status {
-    let _ = session;
     guard(|| {
         let (Some(record), Some(bytes)) = (record.as_ref(), message(bytes, captured, reported)) else {
             return Status::InvalidArgument;
@@ -557,7 +583,8 @@ pub unsafe extern "C" fn pgrepl_summary(
         }
         let memory = std::slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), room.min(isize::MAX as usize));
         let mut out = Out::new(&mut [], &mut memory[..room - 1]);
-        let _ = summary::write(*record, bytes, reported, &mut out);
+        out.one_line = true;
+        let _ = summary::write(*record, bytes, reported, session.as_ref().map(|handle| handle.session.names(record)), &mut out);
         let end = out.text_len;
         memory[end].write(0);
         Status::Ok

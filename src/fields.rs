@@ -28,6 +28,8 @@ pub enum Kind {
     Note = 10,
     /// Characters with a terminating zero, which is part of the range but not of `text`.
     String = 11,
+    /// The position that the caller gave to an earlier or later message, such as its frame number.
+    Position = 12,
 }
 
 /// How serious a note is, in Wireshark's steps.
@@ -56,13 +58,15 @@ pub struct Info {
     pub severity: Severity,
     /// The bit of a `Bool` that is part of a byte, else 0.
     pub mask: u8,
+    /// Not on the wire: derived from what earlier messages said. Its length is 0.
+    pub generated: bool,
     /// Names of values, each with a terminating zero.
     pub values: &'static [(u32, &'static str)],
 }
 
 macro_rules! fields {
     ($($id:ident $name:literal $label:literal $kind:ident $width:literal
-       $([$($value:literal = $meaning:literal),+ $(,)?])? $(mask $mask:literal)? $(severity $severity:ident)? : $blurb:literal;)+) => {
+       $([$($value:literal = $meaning:literal),+ $(,)?])? $(mask $mask:literal)? $(severity $severity:ident)? $({$generated:ident})? : $blurb:literal;)+) => {
         /// A field, by its place in the list.
         #[repr(u16)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +81,14 @@ macro_rules! fields {
             width: $width,
             severity: fields!(@severity $($severity)?),
             mask: fields!(@mask $($mask)?),
+            generated: fields!(@generated $($generated)?),
             values: &[$($(($value as u32, concat!($meaning, "\0"))),+)?],
         }),+];
     };
     (@severity) => { Severity::None };
     (@severity $s:ident) => { Severity::$s };
+    (@generated) => { false };
+    (@generated generated) => { true };
     (@mask) => { 0 };
     (@mask $m:literal) => { $m };
 }
@@ -201,6 +208,17 @@ fields! {
     TruncateCascade "pgrepl.truncate.flags.cascade" "CASCADE" Bool 1 mask 1: "TRUNCATE ... CASCADE";
     TruncateRestartIdentity "pgrepl.truncate.flags.restart_identity" "RESTART IDENTITY" Bool 1 mask 2: "TRUNCATE ... RESTART IDENTITY";
 
+    // What is not on the wire
+    Table "pgrepl.table" "Table" Text 0 {generated}: "Table as the Relation message in force names it";
+    RelationFrame "pgrepl.relation.frame" "Relation message in frame" Position 8 {generated}: "Where the Relation message in force was";
+    ValueColumn "pgrepl.value.column" "Column name" Text 0 {generated}: "Name of the column, from the Relation message in force";
+    ValueType "pgrepl.value.type" "Column type" Text 0 {generated}: "Type of the column as SQL writes it";
+    ValueKey "pgrepl.value.key" "Part of the key" Bool 1 {generated}: "The column belongs to the replica identity";
+    ValueDecoded "pgrepl.value.decoded" "Value" Text 0 {generated}: "Binary value as PostgreSQL's text output prints it";
+    ValueChanged "pgrepl.value.changed" "Changed" Bool 1 {generated}: "The value differs from that of the old row";
+    Cell "pgrepl.cell" "Cell" Text 0 {generated}: "column=value";
+    DecodingMessageText "pgrepl.decoding_message.text" "Content as text" Text 0 {generated}: "The content, where it is UTF-8 text";
+
     // Bytes without a place in the documented layout
     Undecoded "pgrepl.undecoded" "Undecoded bytes" Bytes 0: "Bytes that could not be read as the documented layout";
     Trailing "pgrepl.trailing" "Trailing bytes" Bytes 0: "Bytes after the end of the documented layout";
@@ -211,5 +229,9 @@ fields! {
     NoteUnknownMessage "pgrepl.expert.unknown_message" "Unknown message" Note 0 severity Warn: "No documented message begins with this byte here";
     NoteNotCaptured "pgrepl.expert.not_captured" "Not captured" Note 0 severity Note: "The capture did not keep all bytes of the message";
     NoteGuessed "pgrepl.expert.stream_guessed" "Stream guessed" Note 0 severity Note: "No START_REPLICATION was seen for this stream";
+    NoteUnknownRelation "pgrepl.expert.unknown_relation" "Unknown relation" Note 0 severity Note: "No Relation message for this OID was seen";
+    NoteColumnCount "pgrepl.expert.column_count" "Column count differs" Note 0 severity Warn:
+        "The row has another number of columns than its Relation message";
+    NoteValue "pgrepl.expert.value" "Value not decoded" Note 0 severity Note: "The binary value is not what its type demands";
     NotePanic "pgrepl.expert.decoder_panic" "Decoder panic" Note 0 severity Error: "A fault in pgrepl itself; please report it";
 }

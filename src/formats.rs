@@ -150,6 +150,16 @@ pub struct Message {
 }
 
 impl Message {
+    /// Bytes before a field of a message whose fields before it are there always and of fixed width.
+    pub const fn offset(&self, field: Field) -> usize {
+        let (mut offset, mut i) = (0, 0);
+        while self.items[i].field as u16 != field as u16 {
+            offset += self.items[i].format.min_length();
+            i += 1;
+        }
+        offset
+    }
+
     /// Bytes of the shortest legal message.
     pub const fn min_length(&self) -> usize {
         let (mut length, mut i) = (0, 0);

@@ -11,11 +11,13 @@
 
 pub mod command;
 pub mod decode;
+pub mod encoding;
 #[allow(unsafe_code)]
 pub mod ffi;
 pub mod fields;
 pub mod formats;
 pub mod probe;
+pub mod relation;
 pub mod session;
 pub mod summary;
 pub mod types;

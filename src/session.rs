@@ -5,8 +5,11 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::command::Command;
-use crate::formats::{find, Layer};
+use crate::encoding::Encoding;
+use crate::fields::Field;
+use crate::formats::{self, Format, Layer};
 use crate::probe::HEADER;
+use crate::relation::{self, Memory, Relation};
 use crate::walk;
 
 /// What there is to walk in a message.
@@ -59,16 +62,20 @@ pub struct Record {
     pub content: u8,
     /// What XLogData holds.
     pub payload: u8,
-    /// 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream.
+    /// 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream;
+    /// 8: `relation` is for a Truncate.
     pub flags: u8,
-    /// Zero.
-    pub reserved: u8,
+    /// Encoding of names and text.
+    pub encoding: u8,
+    /// The Relation messages in force for the tables named here: an index of the session's memory, 0 when none.
+    pub relation: u32,
 }
 
 impl Record {
     pub(crate) const FROM_CLIENT: u8 = 1;
     pub(crate) const STREAMED: u8 = 2;
     pub(crate) const GUESSED: u8 = 4;
+    pub(crate) const TRUNCATES: u8 = 8;
 
     pub fn content(&self) -> Content {
         match self.content {
@@ -132,8 +139,15 @@ pub struct Session {
     client_answers: bool,
     /// The last command that was sent and not finished.
     command: Command,
-    /// Between Stream Start and Stream Stop.
-    in_stream: bool,
+    /// The transaction of the open block, between Stream Start and Stream Stop.
+    stream: Option<u32>,
+    /// client_encoding
+    encoding: Encoding,
+    memory: Memory,
+    /// For each Truncate the Relations of its tables.
+    truncations: Vec<Box<[Option<Rc<Relation>>]>>,
+    /// The last row's table and the index of its Relation, for tables come in runs.
+    last_lookup: Option<(u32, u32)>,
     /// The stream was guessed, and no record has said so yet.
     guessed: bool,
 }
@@ -147,8 +161,12 @@ impl Session {
             mode: Mode::Query,
             client_answers: false,
             command: Command::Other,
-            in_stream: false,
             guessed: false,
+            stream: None,
+            encoding: Encoding::Utf8,
+            memory: Memory::default(),
+            truncations: Vec::new(),
+            last_lookup: None,
         }
     }
 
@@ -159,11 +177,11 @@ impl Session {
 
     /// A message of the connection, from its type byte (or, at startup, its length) on. `bytes` may be cut short.
     #[inline]
-    pub fn track(&mut self, direction: Direction, bytes: &[u8], reported: usize) -> Record {
+    pub fn track(&mut self, direction: Direction, bytes: &[u8], reported: usize, position: u64) -> Record {
         match (bytes.first(), direction) {
             (Some(b'd'), _) => {
                 let payload = bytes.get(HEADER..).unwrap_or(&[]);
-                return self.track_copy_data(direction, payload, reported.saturating_sub(HEADER));
+                return self.track_copy_data(direction, payload, reported.saturating_sub(HEADER), position);
             }
             (Some(b'Q'), Direction::Frontend) => {
                 let text = bytes.get(HEADER..).unwrap_or(&[]);
@@ -171,6 +189,8 @@ impl Session {
                 self.command(&text[..end]);
                 self.client_answers = false;
             }
+            (Some(0), Direction::Frontend) => self.track_startup(bytes),
+            (Some(b'S'), Direction::Backend) => self.track_parameters(bytes.get(HEADER..).unwrap_or(&[])),
             // The client has noticed that the stream is over, or never was in one.
             (Some(letter), Direction::Frontend) if *letter != b'c' => self.client_answers = false,
             (Some(b'W'), Direction::Backend) => self.begin_replication(),
@@ -183,6 +203,23 @@ impl Session {
             _ => {}
         }
         Record::default()
+    }
+
+    /// StartupMessage: length, version, then parameters.
+    fn track_startup(&mut self, bytes: &[u8]) {
+        if bytes.get(4..6) == Some(&[0, 3]) {
+            self.track_parameters(bytes.get(8..).unwrap_or(&[]));
+        }
+    }
+
+    /// Names and values, each with a terminating zero: of StartupMessage, or the one of ParameterStatus.
+    fn track_parameters(&mut self, bytes: &[u8]) {
+        let mut strings = bytes.split(|byte| *byte == 0);
+        while let (Some(name), Some(value)) = (strings.next(), strings.next()) {
+            if name == b"client_encoding" {
+                self.encoding = Encoding::from_name(value);
+            }
+        }
     }
 
     /// The text of a command, as in a Query message.
@@ -206,7 +243,9 @@ impl Session {
 
     /// CopyBothResponse: the last START_REPLICATION is accepted.
     fn begin_replication(&mut self) {
-        self.in_stream = false;
+        self.stream = None;
+        self.last_lookup = None;
+        self.memory.reset();
         let payload = match &self.command {
             Command::StartReplication(start) if !start.logical => Payload::Physical,
             Command::StartReplication(start) => {
@@ -225,15 +264,15 @@ impl Session {
     }
 
     /// CopyData of a stream that the caller knows to be replication, from its first payload byte on.
-    pub fn track_replication(&mut self, direction: Direction, payload: &[u8], reported: usize) -> Record {
+    pub fn track_replication(&mut self, direction: Direction, payload: &[u8], reported: usize, position: u64) -> Record {
         if !matches!(self.mode, Mode::Replication(_)) {
             self.begin_replication();
         }
-        self.track_copy_data(direction, payload, reported)
+        self.track_copy_data(direction, payload, reported, position)
     }
 
     #[inline]
-    fn track_copy_data(&mut self, direction: Direction, payload: &[u8], reported: usize) -> Record {
+    fn track_copy_data(&mut self, direction: Direction, payload: &[u8], reported: usize, position: u64) -> Record {
         if direction == Direction::Frontend {
             return match self.client_answers {
                 true => self.copy_data_record(Payload::Unknown, Record::FROM_CLIENT),
@@ -246,7 +285,7 @@ impl Session {
                 let mut record = self.copy_data_record(kind, 0);
                 if kind == Payload::Pgoutput && payload.first() == Some(&b'w') {
                     const XLOG_DATA: usize = crate::formats::XLOG_DATA.min_length();
-                    self.track_change(payload.get(XLOG_DATA..).unwrap_or(&[]), &mut record);
+                    self.track_change(payload.get(XLOG_DATA..).unwrap_or(&[]), &mut record, position);
                 }
                 record
             }
@@ -268,28 +307,143 @@ impl Session {
     #[inline]
     fn copy_data_record(&mut self, payload: Payload, flags: u8) -> Record {
         let guessed = if std::mem::take(&mut self.guessed) { Record::GUESSED } else { 0 };
-        Record { content: Content::CopyData as u8, payload: payload as u8, flags: flags | guessed, reserved: 0 }
+        Record {
+            content: Content::CopyData as u8,
+            payload: payload as u8,
+            flags: flags | guessed,
+            encoding: self.encoding as u8,
+            relation: 0,
+        }
     }
 
     /// A pgoutput message without XLogData around it.
-    pub fn track_pgoutput(&mut self, message: &[u8]) -> Record {
-        let mut record = Record { content: Content::Pgoutput as u8, payload: Payload::Pgoutput as u8, ..Record::default() };
-        self.track_change(message, &mut record);
+    pub fn track_pgoutput(&mut self, message: &[u8], position: u64) -> Record {
+        let mut record = Record {
+            content: Content::Pgoutput as u8,
+            payload: Payload::Pgoutput as u8,
+            encoding: self.encoding as u8,
+            ..Record::default()
+        };
+        self.track_change(message, &mut record, position);
         record
     }
 
-    /// The open stream block. Only what can stand nowhere else than outside closes it besides Stream Stop.
+    /// The open stream block, and the tables that the message describes or names. Only what can stand nowhere else than
+    /// outside a block closes it besides Stream Stop.
     #[inline]
-    fn track_change(&mut self, message: &[u8], record: &mut Record) {
+    fn track_change(&mut self, message: &[u8], record: &mut Record, position: u64) {
         let Some(&tag) = message.first() else { return };
+        let number = |at: usize| message.get(at..at + 4).map(|n| u32::from_be_bytes([n[0], n[1], n[2], n[3]]));
         match tag {
-            b'S' => self.in_stream = true,
-            b'E' | b'B' | b'C' | b'b' | b'P' | b'K' | b'r' | b'p' | b'c' | b'A' => self.in_stream = false,
-            _ if self.in_stream && find(Layer::Pgoutput, tag).is_some() => record.flags |= Record::STREAMED,
+            b'I' | b'U' | b'D' | b'R' | b'Y' | b'T' | b'M' => {
+                let mut body = 1;
+                if self.stream.is_some() {
+                    record.flags |= Record::STREAMED;
+                    body += Format::Xid.min_length();
+                }
+                match tag {
+                    b'I' | b'U' | b'D' => {
+                        if let Some(oid) = number(body) {
+                            record.relation = self.relation_in_force(oid);
+                        }
+                    }
+                    b'R' => {
+                        self.last_lookup = None;
+                        let description = message.get(body..).unwrap_or(&[]);
+                        record.relation = self.memory.add_relation(description, position, self.encoding, self.stream);
+                    }
+                    b'Y' => self.memory.add_type(message.get(body..).unwrap_or(&[])),
+                    b'T' => {
+                        record.flags |= Record::TRUNCATES;
+                        record.relation = self.track_truncate(message.get(body..).unwrap_or(&[]));
+                    }
+                    _ => {}
+                }
+            }
+            b'S' => self.set_stream(Some(number(1).unwrap_or(0))),
+            b'E' | b'B' | b'C' | b'b' | b'P' | b'K' | b'r' => self.set_stream(None),
+            b'c' | b'p' | b'A' => {
+                self.stream = None;
+                self.last_lookup = None;
+                let (message, keep) = match tag {
+                    b'c' => (&formats::STREAM_COMMIT, true),
+                    b'p' => (&formats::STREAM_PREPARE, true),
+                    _ => (&formats::STREAM_ABORT, false),
+                };
+                let xid = number(message.offset(Field::Xid));
+                // A subtransaction's abort leaves the rest of the transaction alone.
+                let ends = tag != b'A' || xid == number(message.offset(Field::Subxid));
+                if let (Some(xid), true) = (xid, ends) {
+                    self.memory.end_stream(xid, keep);
+                }
+            }
             _ => {}
         }
     }
+
+    #[inline]
+    fn set_stream(&mut self, stream: Option<u32>) {
+        if self.stream != stream {
+            self.stream = stream;
+            self.last_lookup = None;
+        }
+    }
+
+    #[inline]
+    fn relation_in_force(&mut self, oid: u32) -> u32 {
+        match self.last_lookup {
+            Some((last, index)) if last == oid => index,
+            _ => {
+                let index = self.memory.index_in_force(oid, self.stream);
+                self.last_lookup = Some((oid, index));
+                index
+            }
+        }
+    }
+
+    /// The tables of a Truncate, from its count on: an index of `truncations` and one more.
+    fn track_truncate(&mut self, body: &[u8]) -> u32 {
+        let Some(oids) = body.get(Format::Count32.min_length() + Format::Int8.min_length()..) else { return 0 };
+        let relations = oids.chunks_exact(4).map(|oid| {
+            let index = self.memory.index_in_force(u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]]), self.stream);
+            self.memory.version(index).map(|version| version.relation.clone())
+        });
+        let relations: Box<[_]> = relations.collect();
+        if self.truncations.len() >= relation::MAX_VERSIONS || relations.len() > MAX_TRUNCATED || relations.iter().all(Option::is_none) {
+            return 0;
+        }
+        self.truncations.push(relations);
+        self.truncations.len() as u32
+    }
+
+    /// What the record's message says about tables beyond its bytes. Nothing of it is changed by later tracking.
+    pub fn names(&self, record: &Record) -> Names<'_> {
+        if record.flags & Record::TRUNCATES != 0 {
+            let list = (record.relation as usize).checked_sub(1).and_then(|i| self.truncations.get(i));
+            return Names { relation: None, position: 0, truncated: list.map_or(&[], |list| list) };
+        }
+        let version = self.memory.version(record.relation);
+        Names {
+            relation: version.map(|version| &*version.relation),
+            position: version.map_or(0, |version| version.position),
+            truncated: &[],
+        }
+    }
 }
+
+/// Names for one message, from the memory of its session.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// The Relation of a row message, or that which a Relation message describes.
+    pub relation: Option<&'a Relation>,
+    /// Where it was described.
+    pub position: u64,
+    /// The Relations of a Truncate's tables, as far as they are known.
+    pub truncated: &'a [Option<Rc<Relation>>],
+}
+
+/// Tables of one Truncate that are looked up.
+const MAX_TRUNCATED: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -305,7 +459,7 @@ mod tests {
 
     fn track(session: &mut Session, direction: Direction, letter: u8, body: &[u8]) -> Record {
         let bytes = message(letter, body);
-        session.track(direction, &bytes, bytes.len())
+        session.track(direction, &bytes, bytes.len(), 0)
     }
 
     fn query(session: &mut Session, text: &str) {

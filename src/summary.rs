@@ -5,22 +5,23 @@ use std::fmt::Write;
 use std::mem::MaybeUninit;
 
 use crate::fields::{Field, Kind, FIELDS};
-use crate::session::{Content, Direction, Payload, Record};
+use crate::session::{Content, Direction, Names, Payload, Record};
 use crate::value::Lsn;
 use crate::walk::{Out, Span, Walk, STEP};
 
 /// Writes for example `Begin 761`, `Relation public.t`, `Keepalive 0/1661E08`.
-pub fn write(record: Record, bytes: &[u8], reported: usize, to: &mut dyn Write) -> std::fmt::Result {
+pub fn write(record: Record, bytes: &[u8], reported: usize, names: Option<Names>, to: &mut dyn Write) -> std::fmt::Result {
     match record.content() {
         Content::Other => return Ok(()),
         Content::UntaggedBackup => return write!(to, "Backup data, {reported} bytes"),
         Content::Unaligned => return write!(to, "Part of a message"),
         _ => {}
     }
-    let mut walk = Walk::new(record, bytes, reported);
+    let mut walk = Walk::new(record, bytes, reported, names, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     // What tells a message apart stands within its first fields.
-    let mut out = Out::new(&mut spans, &mut []);
+    let mut text = [MaybeUninit::uninit(); 512];
+    let mut out = Out::new(&mut spans, &mut text);
     walk.next(&mut out);
     let message = walk.message();
     if out.written().iter().any(|span| span.field == Field::NoteUnknownMessage as u16) {
@@ -36,6 +37,12 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, to: &mut dyn Write) 
         let start = out.written().iter().find(|span| span.field == Field::WalStart as u16).map_or(0, |span| span.number);
         return write!(to, " {}, {length} bytes", Lsn(start));
     }
+    // The table of a change; a Relation message names it itself.
+    if message.headline.is_empty() {
+        for span in out.written().iter().filter(|span| span.field == Field::Table as u16) {
+            write!(to, " {}", span.as_str())?;
+        }
+    }
     let mut before = " ";
     for field in message.headline {
         let Some(span) = out.written().iter().find(|span| span.field == *field as u16) else { continue };
@@ -44,7 +51,7 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, to: &mut dyn Write) 
         }
         to.write_str(before)?;
         before = if matches!(field, Field::RelationNamespace | Field::TypeNamespace) { "." } else { "/" };
-        value(span, bytes, to)?;
+        value(span, to)?;
     }
     if let Some(asked) = out.written().iter().find(|span| span.field == Field::ReplyRequested as u16) {
         if asked.number != 0 {
@@ -54,16 +61,10 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, to: &mut dyn Write) 
     Ok(())
 }
 
-fn value(span: &Span, bytes: &[u8], to: &mut dyn Write) -> std::fmt::Result {
+fn value(span: &Span, to: &mut dyn Write) -> std::fmt::Result {
     match FIELDS[span.field as usize].kind {
         Kind::Lsn => write!(to, "{}", Lsn(span.number)),
-        Kind::String => {
-            let text = &bytes[span.offset as usize..][..span.text_length as usize];
-            text.utf8_chunks().try_for_each(|chunk| {
-                to.write_str(chunk.valid())?;
-                chunk.invalid().iter().try_for_each(|byte| write!(to, "\\x{byte:02x}"))
-            })
-        }
+        Kind::String => to.write_str(span.as_str()),
         _ => write!(to, "{}", span.number),
     }
 }

@@ -3,9 +3,12 @@
 use std::fmt::{self, Write};
 use std::mem::MaybeUninit;
 
+use crate::decode;
+use crate::encoding::Encoding;
 use crate::fields::{Field, Kind};
 use crate::formats::{find, Format, Item, Layer, Message, Presence, TUPLE_COLUMN, TUPLE_DATA};
-use crate::session::{Content, Payload, Record};
+use crate::relation::Column;
+use crate::session::{Content, Names, Payload, Record};
 
 /// One field of a message: where it is and what it says.
 ///
@@ -30,13 +33,18 @@ pub struct Span {
     /// The number, in host byte order: sign-extended when signed, microseconds since 2000-01-01 00:00:00 UTC for a
     /// time, the ordinal of a group among its like (from 1; 0 when it is the only one).
     pub number: u64,
-    /// Text, bytes, the words of a note, the label of a group, else NULL. Not zero-terminated. Text and bytes point
-    /// into the walked message, labels live for ever, notes are in the text buffer of the call that gave the span.
+    /// Text (UTF-8), bytes, the words of a note, the label of a group, else NULL. Not zero-terminated. It points into
+    /// the walked message where it stands there as it is, else into the text buffer of the call that gave the span or
+    /// into memory of the session, which both live as long as they do.
     pub text: *const u8,
 }
 
 /// Most spans that one step gives.
-pub(crate) const STEP: usize = 8;
+pub(crate) const STEP: usize = 12;
+
+/// Bytes of the label of a row, and of a value in it.
+const ROW_LABEL: usize = 160;
+const VALUE_LABEL: usize = 40;
 
 /// Where a walk puts its spans.
 pub struct Out<'o> {
@@ -45,11 +53,17 @@ pub struct Out<'o> {
     /// Holds the words of notes; what does not fit is cut.
     pub text: &'o mut [MaybeUninit<u8>],
     pub text_len: usize,
+    /// Where text ends now, at most at the end of `text`, and whether something did not fit.
+    text_end: usize,
+    cut: bool,
+    /// Control characters are written as escapes, so that the text stays in one line.
+    pub one_line: bool,
 }
 
 impl<'o> Out<'o> {
     pub fn new(spans: &'o mut [MaybeUninit<Span>], text: &'o mut [MaybeUninit<u8>]) -> Self {
-        Out { spans, len: 0, text, text_len: 0 }
+        let text_end = text.len();
+        Out { spans, len: 0, text, text_len: 0, text_end, cut: false, one_line: false }
     }
 
     #[inline(always)]
@@ -59,9 +73,50 @@ impl<'o> Out<'o> {
     }
 }
 
+impl Out<'_> {
+    /// Room for one more step, in spans and in text.
+    #[inline(always)]
+    fn has_room(&self) -> bool {
+        self.spans.len() - self.len >= STEP && (self.text_len == 0 || self.text_len <= self.text.len() / 2)
+    }
+
+    /// Bytes that one text may take, so that those of a step fit.
+    fn text_limit(&self) -> usize {
+        self.text.len() / 8
+    }
+
+    /// Lets `write` write at most `limit` bytes; what is more is cut, and marked so.
+    fn limited<R>(&mut self, limit: usize, write: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = self.text_end;
+        self.text_end = (self.text_len + limit).min(outer);
+        let was_cut = std::mem::replace(&mut self.cut, false);
+        let result = write(self);
+        self.text_end = outer;
+        if std::mem::replace(&mut self.cut, was_cut) {
+            let _ = self.write_str("…");
+        }
+        result
+    }
+}
+
 impl Write for Out<'_> {
     fn write_str(&mut self, words: &str) -> fmt::Result {
-        let room = self.text.len() - self.text_len;
+        if !self.one_line {
+            return self.write_text(words);
+        }
+        words.split_inclusive(char::is_control).try_for_each(|piece| match piece.chars().next_back() {
+            Some(last) if last.is_control() => {
+                self.write_text(&piece[..piece.len() - last.len_utf8()])?;
+                last.escape_default().try_for_each(|c| self.write_text(c.encode_utf8(&mut [0; 4])))
+            }
+            _ => self.write_text(piece),
+        })
+    }
+}
+
+impl Out<'_> {
+    fn write_text(&mut self, words: &str) -> fmt::Result {
+        let room = self.text_end - self.text_len;
         let mut fits = words.len().min(room);
         while !words.is_char_boundary(fits) {
             fits -= 1;
@@ -70,7 +125,37 @@ impl Write for Out<'_> {
             to.write(*from);
         }
         self.text_len += fits;
+        if fits < words.len() {
+            // Whoever writes need not go on.
+            self.cut = true;
+            return Err(fmt::Error);
+        }
         Ok(())
+    }
+}
+
+/// One value of a tuple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value<'v> {
+    Null,
+    Unchanged,
+    Text(&'v [u8]),
+    Binary(&'v [u8]),
+}
+
+/// The value that begins with its kind at `at`, and where the next one does; None when it is not all there.
+fn value_at(bytes: &[u8], at: usize) -> Option<(Value<'_>, usize)> {
+    let kind = *bytes.get(at)?;
+    match kind {
+        b'n' => Some((Value::Null, at + 1)),
+        b'u' => Some((Value::Unchanged, at + 1)),
+        b't' | b'b' => {
+            let from = at + 1 + Format::Length32.min_length();
+            let length = i32::from_be_bytes(bytes.get(at + 1..from)?.try_into().ok()?);
+            let value = bytes.get(from..from + usize::try_from(length).ok()?)?;
+            Some((if kind == b't' { Value::Text(value) } else { Value::Binary(value) }, from + value.len()))
+        }
+        _ => None,
     }
 }
 
@@ -90,6 +175,10 @@ pub struct Walk<'a> {
     /// Length of the message on the wire, at least that of `bytes`.
     reported: usize,
     record: Record,
+    names: Option<Names<'a>>,
+    /// Groups get labels that name and show what is in them.
+    labels: bool,
+    encoding: Encoding,
     stage: Stage,
     pos: usize,
     message: &'static Message,
@@ -104,15 +193,26 @@ pub struct Walk<'a> {
     done: u32,
     /// Last length read.
     length: i32,
+    /// Letter of the tuple in work.
+    tuple: u8,
+    /// Where the next column of the old tuple is while the new one is walked, and how many are left of it.
+    old: usize,
+    old_left: u32,
+    /// The old tuple is a whole row, not only a key.
+    old_is_row: bool,
 }
 
 impl<'a> Walk<'a> {
-    /// `reported` is the length on the wire; `bytes` what the capture kept of it.
-    pub fn new(record: Record, bytes: &'a [u8], reported: usize) -> Walk<'a> {
+    /// `reported` is the length on the wire; `bytes` what the capture kept of it. Without `names` only what is on the
+    /// wire is shown.
+    pub fn new(record: Record, bytes: &'a [u8], reported: usize, names: Option<Names<'a>>, labels: bool) -> Walk<'a> {
         Walk {
             bytes: &bytes[..bytes.len().min(reported)],
             reported,
             record,
+            names,
+            labels,
+            encoding: Encoding::from_number(record.encoding),
             stage: if record.content() == Content::Other { Stage::Done } else { Stage::Start },
             pos: 0,
             message: &TUPLE_DATA,
@@ -123,6 +223,10 @@ impl<'a> Walk<'a> {
             count: 0,
             done: 0,
             length: 0,
+            tuple: 0,
+            old: 0,
+            old_left: 0,
+            old_is_row: false,
         }
     }
 
@@ -134,7 +238,7 @@ impl<'a> Walk<'a> {
     /// Gives the next spans; none when the message is done. `out` must have room for `STEP` of them at least.
     pub fn next(&mut self, out: &mut Out) {
         while self.stage != Stage::Done {
-            if out.spans.len() - out.len < STEP {
+            if !out.has_room() && out.len > 0 {
                 return;
             }
             self.step(out);
@@ -212,7 +316,13 @@ impl<'a> Walk<'a> {
             return self.undecoded(out);
         };
         if layer == Layer::Pgoutput {
-            self.group(out, Field::MessageGroup, 0, message.short);
+            let names = self.names.and_then(|names| names.relation);
+            match names {
+                Some(relation) if self.labels => {
+                    self.group_with(out, Field::MessageGroup, 0, |out| write!(out, "{} {}", message.short, relation.table))
+                }
+                _ => self.group(out, Field::MessageGroup, 0, message.short),
+            }
             self.depth += 1;
         }
         self.message = message;
@@ -252,7 +362,14 @@ impl<'a> Walk<'a> {
             Format::Tag(letter) => self.tag(out, item, letter),
             Format::Byte1 | Format::Int8 | Format::Int8Zero => _ = self.fixed::<1>(out, item),
             Format::Int16 => _ = self.fixed::<2>(out, item),
-            Format::Int32 | Format::Xid | Format::Oid => _ = self.fixed::<4>(out, item),
+            Format::Int32 | Format::Xid => _ = self.fixed::<4>(out, item),
+            Format::Oid => {
+                self.fixed::<4>(out, item);
+                // A Relation message is named where its name is.
+                if item.field == Field::RelationOid && self.message.tag != b'R' && self.stage != Stage::Done {
+                    self.table(out);
+                }
+            }
             Format::Int64 | Format::Lsn | Format::Time => _ = self.fixed::<8>(out, item),
             Format::Count16 => self.count = self.fixed::<2>(out, item) as u32,
             Format::Count32 => self.count = self.fixed::<4>(out, item) as u32,
@@ -263,14 +380,23 @@ impl<'a> Walk<'a> {
                     self.fault(out, format_args!("{}: {length} is negative", item.field.label()));
                 }
             }
-            Format::String => self.string(out, item.field),
+            Format::String => {
+                self.string(out, item.field);
+                if item.field == Field::RelationName && self.stage != Stage::Done {
+                    self.table(out);
+                }
+            }
             Format::Counted => {
                 let end = self.pos + self.length as usize;
                 if end > self.reported {
                     self.short(out, item.field, self.length as usize);
                 } else {
+                    let from = self.pos;
                     self.bytes_to(out, item.field, end);
                     self.done_if_cut(out, item.field);
+                    if item.field == Field::DecodingMessageContent && self.names.is_some() {
+                        self.content_text(out, from);
+                    }
                 }
             }
             Format::Rest => self.rest(out, item.field),
@@ -289,7 +415,14 @@ impl<'a> Walk<'a> {
                 b'K' => "Key",
                 _ => "Old row",
             };
-            self.group(out, Field::TupleGroup, 0, label);
+            self.tuple = letter;
+            match self.names.and_then(|names| names.relation) {
+                Some(relation) if self.labels => {
+                    let from = self.pos + 1;
+                    self.group_with(out, Field::TupleGroup, 0, |out| self.row_label(out, label, &relation.columns, from))
+                }
+                _ => self.group(out, Field::TupleGroup, 0, label),
+            }
             self.depth += 1;
         }
         self.push_number(out, item.field, 1, byte as u64);
@@ -344,7 +477,7 @@ impl<'a> Walk<'a> {
         let left = &self.bytes[self.pos..];
         match memchr::memchr(0, left) {
             Some(end) => {
-                self.push_bytes(out, field, end + 1, end);
+                self.push_text(out, field, end + 1, end);
                 self.pos += end + 1;
             }
             None if self.bytes.len() < self.reported => {
@@ -377,14 +510,25 @@ impl<'a> Walk<'a> {
         }
         self.count = self.fixed::<2>(out, &TUPLE_DATA.items[0]) as u32;
         self.done = 0;
-        if self.stage != Stage::Done {
-            self.stage = Stage::Columns;
+        if self.stage == Stage::Done {
+            return;
+        }
+        self.stage = Stage::Columns;
+        if self.tuple != b'N' {
+            (self.old, self.old_left, self.old_is_row) = (self.pos, self.count, self.tuple == b'O');
+        }
+        if let Some(relation) = self.names.and_then(|names| names.relation) {
+            let (count, known) = (self.count, relation.columns.len());
+            if known != count as usize {
+                self.note(out, Field::NoteColumnCount, format_args!("{count} values, {} has {known} columns", relation.table));
+            }
         }
     }
 
     /// The columns of a tuple: the table `TUPLE_COLUMN`, written out because most of all bytes go through here.
     fn columns(&mut self, out: &mut Out) {
-        while out.spans.len() - out.len >= STEP {
+        let relation = self.names.and_then(|names| names.relation);
+        while out.has_room() {
             if self.done == self.count {
                 self.depth -= 1;
                 self.stage = Stage::Items;
@@ -392,7 +536,15 @@ impl<'a> Walk<'a> {
             }
             self.done += 1;
             let Some(&kind) = self.bytes.get(self.pos) else { return self.short(out, Field::ValueKind, 1) };
-            self.group(out, Field::ValueGroup, self.done as u64, "Column");
+            let column = relation.and_then(|relation| relation.columns.get(self.done as usize - 1));
+            let start = self.pos;
+            match column {
+                Some(column) if self.labels => {
+                    let value = value_at(self.bytes, start);
+                    self.group_with(out, Field::ValueGroup, self.done as u64, |out| self.value_label(out, column, value))
+                }
+                _ => self.numbered_group(out, Field::ValueGroup),
+            }
             self.depth += 1;
             self.push_number(out, Field::ValueKind, 1, kind as u64);
             self.pos += 1;
@@ -400,6 +552,9 @@ impl<'a> Walk<'a> {
                 b't' => Field::ValueText,
                 b'b' => Field::ValueBinary,
                 b'n' | b'u' => {
+                    if let Some(column) = column {
+                        self.name_value(out, column, start);
+                    }
                     self.depth -= 1;
                     continue;
                 }
@@ -428,10 +583,152 @@ impl<'a> Walk<'a> {
                 return self.done_if_cut(out, field);
             }
             if length > 0 {
-                self.push_bytes(out, field, length as usize, length as usize);
+                match kind {
+                    b't' => self.push_text(out, field, length as usize, length as usize),
+                    _ => self.push_bytes(out, field, length as usize, length as usize),
+                }
                 self.pos = end;
             }
+            if let Some(column) = column {
+                self.name_value(out, column, start);
+            }
             self.depth -= 1;
+        }
+    }
+
+    /// What the Relation adds to the value that began at `start` and has just been walked.
+    fn name_value(&mut self, out: &mut Out, column: &'a Column, start: usize) {
+        self.push_static(out, Field::ValueColumn, &column.name);
+        self.push_static(out, Field::ValueType, &column.type_name);
+        if column.key {
+            self.push_flag(out, Field::ValueKey);
+        }
+        let Some((value, _)) = value_at(self.bytes, start) else { return };
+        if self.tuple == b'N' && self.old_left > 0 {
+            if let Some((old, next)) = value_at(self.bytes, self.old) {
+                (self.old, self.old_left) = (next, self.old_left - 1);
+                // Columns outside the key have no old value in a key.
+                let comparable = value != Value::Unchanged && (self.old_is_row || old != Value::Null);
+                if comparable && value != old {
+                    self.push_flag(out, Field::ValueChanged);
+                }
+            }
+        }
+        let limit = out.text_limit();
+        if let Value::Binary(bytes) = value {
+            let from = out.text_len;
+            let result = out.limited(limit, |out| self.decode(column, bytes, out));
+            match result {
+                Ok(()) => self.push_generated(out, Field::ValueDecoded, 0, from),
+                Err(reason) => {
+                    out.text_len = from;
+                    self.note(out, Field::NoteValue, format_args!("{} {}: {reason}", column.name, column.type_name));
+                    return;
+                }
+            }
+        }
+        if value == Value::Null && self.is_not_sent(column) {
+            return;
+        }
+        let from = out.text_len;
+        let _ = out.limited(limit, |out| {
+            out.write_str(&column.name)?;
+            out.write_char('=')?;
+            self.write_value(out, column, value)
+        });
+        self.push_generated(out, Field::Cell, 0, from);
+    }
+
+    /// In a key tuple the columns outside the key are not sent, which is not NULL.
+    fn is_not_sent(&self, column: &Column) -> bool {
+        self.tuple == b'K' && !column.key
+    }
+
+    fn decode(&self, column: &Column, bytes: &[u8], out: &mut Out) -> Result<(), decode::Error> {
+        match self.names.and_then(|names| names.relation) {
+            Some(relation) => decode::decode(column.type_oid, bytes, &*relation.types, out),
+            None => Ok(()),
+        }
+    }
+
+    /// A value as a person reads it.
+    fn write_value(&self, out: &mut Out, column: &Column, value: Value) -> fmt::Result {
+        match value {
+            Value::Null => out.write_str("NULL"),
+            Value::Unchanged => out.write_str("(unchanged TOAST)"),
+            Value::Text(bytes) => self.encoding.write(bytes, out),
+            Value::Binary(bytes) => {
+                let from = out.text_len;
+                self.decode(column, bytes, out).or_else(|_| {
+                    out.text_len = from;
+                    write!(out, "({} bytes)", bytes.len())
+                })
+            }
+        }
+    }
+
+    /// `total numeric(10,2): 19.90`
+    fn value_label(&self, out: &mut Out, column: &Column, value: Option<(Value, usize)>) -> fmt::Result {
+        let key = if column.key { " (key)" } else { "" };
+        write!(out, "{} {}{key}: ", column.name, column.type_name)?;
+        match value {
+            None => Ok(()),
+            Some((Value::Null, _)) if self.is_not_sent(column) => out.write_str("not sent"),
+            Some((value, _)) => {
+                let _ = out.limited(VALUE_LABEL * 2, |out| self.write_value(out, column, value));
+                Ok(())
+            }
+        }
+    }
+
+    /// `New row: id=42, total=19.90, note=NULL`, from the tuple's count on.
+    fn row_label(&self, out: &mut Out, label: &str, columns: &[Column], at: usize) -> fmt::Result {
+        let from = out.text_len;
+        let mut at = at + TUPLE_DATA.min_length();
+        let mut between = ": ";
+        out.write_str(label)?;
+        for column in columns {
+            let Some((value, next)) = value_at(self.bytes, at) else { break };
+            at = next;
+            if value == Value::Null && self.is_not_sent(column) {
+                continue;
+            }
+            if out.text_len - from > ROW_LABEL {
+                return out.write_str(", …");
+            }
+            write!(out, "{between}{}=", column.name)?;
+            let _ = out.limited(VALUE_LABEL, |out| self.write_value(out, column, value));
+            between = ", ";
+        }
+        Ok(())
+    }
+
+    /// The table of the message, and where it was described.
+    fn table(&mut self, out: &mut Out) {
+        let Some(names) = self.names else { return };
+        let relation = match self.message.tag {
+            b'T' => names.truncated.get(self.done as usize - 1).and_then(|relation| relation.as_deref()),
+            _ => names.relation,
+        };
+        let Some(relation) = relation else {
+            const WORDS: &str = "no Relation message for this OID was seen: names and types are not known";
+            if self.message.tag != b'R' {
+                self.note_words(out, Field::NoteUnknownRelation, WORDS);
+            }
+            return;
+        };
+        self.push_static(out, Field::Table, &relation.table);
+        if !matches!(self.message.tag, b'R' | b'T') {
+            self.push_number(out, Field::RelationFrame, 0, names.position);
+        }
+    }
+
+    /// The content of a decoding message as text, where it is UTF-8 without control characters.
+    fn content_text(&mut self, out: &mut Out, from: usize) {
+        let bytes = &self.bytes[from..self.pos.min(self.bytes.len())];
+        let is_text = |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
+        if self.stage != Stage::Done && std::str::from_utf8(bytes).is_ok_and(is_text) {
+            out.push(Span { text_length: bytes.len() as u32, text: bytes.as_ptr(), ..self.generated(Field::DecodingMessageText) });
         }
     }
 
@@ -446,7 +743,16 @@ impl<'a> Walk<'a> {
                 if self.pos == self.reported {
                     return self.short(out, part.items[0].field, part.items[0].format.min_length());
                 }
-                self.group(out, Field::ColumnGroup, self.done as u64, "Column");
+                let column = self.names.and_then(|names| names.relation?.columns.get(self.done as usize - 1));
+                match column {
+                    Some(column) if self.labels => {
+                        let key = if column.key { " (key)" } else { "" };
+                        self.group_with(out, Field::ColumnGroup, self.done as u64, |out| {
+                            write!(out, "{} {}{key}", column.name, column.type_name)
+                        })
+                    }
+                    _ => self.numbered_group(out, Field::ColumnGroup),
+                }
                 self.depth += 1;
                 self.items = part.items;
                 self.row = 0;
@@ -520,6 +826,62 @@ impl<'a> Walk<'a> {
         });
     }
 
+    /// A note in words that never change.
+    fn note_words(&mut self, out: &mut Out, field: Field, words: &'static str) {
+        out.push(Span { text_length: words.len() as u32, text: words.as_ptr(), ..self.generated(field) });
+    }
+
+    /// A span at the present position without bytes of its own.
+    #[inline(always)]
+    fn generated(&self, field: Field) -> Span {
+        Span {
+            field: field as u16,
+            depth: self.depth,
+            kind: field.info().kind as u8,
+            offset: self.pos.min(self.bytes.len()) as u32,
+            length: 0,
+            text_length: 0,
+            number: 0,
+            text: std::ptr::null(),
+        }
+    }
+
+    /// Text that the session keeps.
+    #[inline(always)]
+    fn push_static(&mut self, out: &mut Out, field: Field, text: &'a str) {
+        out.push(Span { text_length: text.len() as u32, text: text.as_ptr(), ..self.generated(field) });
+    }
+
+    /// Text that was written into the text buffer from `from` on.
+    fn push_generated(&mut self, out: &mut Out, field: Field, length: usize, from: usize) {
+        let text = out.text[from..].as_ptr().cast();
+        out.push(Span { length: length as u32, text_length: (out.text_len - from) as u32, text, ..self.generated(field) });
+    }
+
+    fn push_flag(&mut self, out: &mut Out, field: Field) {
+        out.push(Span { number: 1, ..self.generated(field) });
+    }
+
+    /// A group with a label that is written for it.
+    fn group_with(&self, out: &mut Out, field: Field, number: u64, label: impl FnOnce(&mut Out) -> fmt::Result) {
+        let from = out.text_len;
+        out.one_line = true;
+        let _ = out.limited(2 * ROW_LABEL, label);
+        out.one_line = false;
+        let text = out.text[from..].as_ptr().cast();
+        out.push(Span { number, text_length: (out.text_len - from) as u32, text, ..self.generated(field) });
+    }
+
+    /// `Column 3`
+    #[inline(always)]
+    fn numbered_group(&mut self, out: &mut Out, field: Field) {
+        let number = self.done as u64;
+        match self.labels {
+            true => self.group_with(out, field, number, |out| write!(out, "Column {number}")),
+            false => self.group(out, field, number, "Column"),
+        }
+    }
+
     #[inline(always)]
     fn group(&mut self, out: &mut Out, field: Field, number: u64, label: &'static str) {
         out.push(Span {
@@ -560,6 +922,20 @@ impl<'a> Walk<'a> {
             number: 0,
             text: self.bytes[self.pos..].as_ptr(),
         });
+    }
+
+    /// Text of the wire: as it is when that is UTF-8, else converted.
+    #[inline(always)]
+    fn push_text(&mut self, out: &mut Out, field: Field, length: usize, shown: usize) {
+        let bytes = &self.bytes[self.pos..self.pos + shown];
+        if self.encoding.is_utf8(bytes) {
+            return self.push_bytes(out, field, length, shown);
+        }
+        let limit = out.text_limit();
+        let from = out.text_len;
+        let encoding = self.encoding;
+        let _ = out.limited(limit, |out| encoding.write(bytes, out));
+        self.push_generated(out, field, length, from);
     }
 
     /// Bytes from here to `end`, as far as they were captured; none give no span.
@@ -631,7 +1007,7 @@ pub fn fits(layer: Layer, bytes: &[u8], reported: usize) -> bool {
     };
     let from_client = if layer == Layer::WalsenderFrontend { Record::FROM_CLIENT } else { 0 };
     let record = Record { content: content as u8, flags: from_client, ..Record::default() };
-    let mut walk = Walk::new(record, bytes, reported);
+    let mut walk = Walk::new(record, bytes, reported, None, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     loop {
         let mut out = Out::new(&mut spans, &mut []);

@@ -8,6 +8,7 @@ pub mod c {
     include!(concat!(env!("OUT_DIR"), "/pgrepl.rs"));
 }
 
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::mem::{size_of, MaybeUninit};
 
@@ -15,6 +16,7 @@ use std::mem::{size_of, MaybeUninit};
 pub struct Session {
     capture: *mut c::pgrepl_capture,
     pub session: *mut c::pgrepl_session,
+    position: Cell<u64>,
 }
 
 impl Session {
@@ -25,7 +27,7 @@ impl Session {
             let capture = c::pgrepl_capture_new();
             let session = c::pgrepl_session_new(capture, &options);
             assert!(!capture.is_null() && !session.is_null());
-            Session { capture, session }
+            Session { capture, session, position: Cell::new(0) }
         }
     }
 
@@ -43,18 +45,34 @@ impl Session {
 
     pub fn message(&self, direction: c::pgrepl_direction, bytes: &[u8]) -> c::pgrepl_record {
         self.track(|record| unsafe {
-            c::pgrepl_session_track(self.session, direction.into(), bytes.as_ptr(), bytes.len(), bytes.len(), record)
+            c::pgrepl_session_track(self.session, direction.into(), self.next_position(), bytes.as_ptr(), bytes.len(), bytes.len(), record)
         })
     }
 
     pub fn copy_data(&self, direction: c::pgrepl_direction, payload: &[u8]) -> c::pgrepl_record {
         self.track(|record| unsafe {
-            c::pgrepl_session_track_copy_data(self.session, direction.into(), payload.as_ptr(), payload.len(), payload.len(), record)
+            c::pgrepl_session_track_copy_data(
+                self.session,
+                direction.into(),
+                self.next_position(),
+                payload.as_ptr(),
+                payload.len(),
+                payload.len(),
+                record,
+            )
         })
     }
 
     pub fn pgoutput_message(&self, bytes: &[u8]) -> c::pgrepl_record {
-        self.track(|record| unsafe { c::pgrepl_session_track_pgoutput(self.session, bytes.as_ptr(), bytes.len(), bytes.len(), record) })
+        self.track(|record| unsafe {
+            c::pgrepl_session_track_pgoutput(self.session, self.next_position(), bytes.as_ptr(), bytes.len(), bytes.len(), record)
+        })
+    }
+
+    /// Messages are numbered from 1 as they come.
+    fn next_position(&self) -> u64 {
+        self.position.set(self.position.get() + 1);
+        self.position.get()
     }
 
     fn track(&self, call: impl FnOnce(*mut c::pgrepl_record) -> c::pgrepl_status) -> c::pgrepl_record {
@@ -106,14 +124,33 @@ impl Span {
     }
 }
 
-/// Walks the whole message, `room` spans at a time.
+/// Walks what is on the wire of the whole message, `room` spans at a time.
 pub fn walk(record: &c::pgrepl_record, bytes: &[u8], reported: usize, room: usize) -> Vec<Span> {
+    walk_with(None, record, bytes, reported, room, 256, 0)
+}
+
+/// Walks the whole message with the names that the session knows.
+pub fn walk_named(session: &Session, record: &c::pgrepl_record, bytes: &[u8], flags: u32) -> Vec<Span> {
+    walk_with(Some(session), record, bytes, bytes.len(), 64, 1 << 16, flags)
+}
+
+/// Walks with any arguments: `words` bytes for text, a session or NULL.
+pub fn walk_with(
+    session: Option<&Session>,
+    record: &c::pgrepl_record,
+    bytes: &[u8],
+    reported: usize,
+    room: usize,
+    words: usize,
+    flags: u32,
+) -> Vec<Span> {
+    let session = session.map_or(std::ptr::null(), |session| session.session as *const _);
     let mut memory = MaybeUninit::<c::pgrepl_walk>::uninit();
     let mut spans = vec![MaybeUninit::<c::pgrepl_span>::uninit(); room];
-    let mut words = [0i8; 256];
+    let mut words = vec![0i8; words];
     let mut all = Vec::new();
     unsafe {
-        let status = c::pgrepl_walk_start(memory.as_mut_ptr(), std::ptr::null(), record, bytes.as_ptr(), bytes.len(), reported);
+        let status = c::pgrepl_walk_start(memory.as_mut_ptr(), session, record, bytes.as_ptr(), bytes.len(), reported, flags);
         assert_eq!(status, c::PGREPL_STATUS_OK);
         loop {
             let mut count = 0;
@@ -150,7 +187,7 @@ pub fn walk(record: &c::pgrepl_record, bytes: &[u8], reported: usize, room: usiz
 
 /// Checks that the fields of the layout lie one after another from the first byte to the last.
 pub fn tiles(spans: &[Span], bytes: &[u8]) -> Result<(), String> {
-    let masked: Vec<&str> = fields().iter().filter(|field| field.mask != 0).map(|field| text(field.name)).collect();
+    let masked: Vec<&str> = fields().iter().filter(|field| field.mask != 0 || field.generated != 0).map(|field| text(field.name)).collect();
     let mut at = 0;
     for span in spans {
         if span.kind == c::PGREPL_KIND_GROUP || span.is_note() || masked.contains(&span.name) {

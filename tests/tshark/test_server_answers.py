@@ -9,6 +9,7 @@ from documented import DOCUMENTED
 from pdml import Field, Message, connections
 
 HEADER = 25                             # of XLogData
+BUILTIN = 16384                         # type OIDs below are PostgreSQL's own
 
 
 class Wrong(Exception):
@@ -114,24 +115,39 @@ def relation(message):
 
 
 def compare_tables(answers, shown):
-    """Relations are as in the catalog in the end. Returns how many."""
+    """Relations are as in the catalog in the end; names in rows are those of the last Relation message, types are
+    written as the catalog writes them. Returns the numbers of relations and of values."""
     tables = [a for a in answers if 'table' in a]
     columns_of = {str(a['oid']): [(c['name'], c['type_oid'], c['typmod']) for c in a['columns']] for a in tables}
-    last = {}
+    types = {(a['table'], c['name'], c['type_oid'], c['typmod']): c['format_type']
+             for a in tables for c in a['columns']}
+    last, compared = {}, 0
     for messages in shown.ways.values():
+        relations = {}                  # by OID
         for m in messages:
             if all_of(m, 'pgrepl.relation.name'):
                 oid = one_of(m, 'pgrepl.relation.oid')
-                last[oid] = relation(m)
+                relations[oid] = last[oid] = relation(m)
+            elif kinds := all_of(m, 'pgrepl.value.kind'):
+                name, _, columns = relations[one_of(m, 'pgrepl.relation.oid')]
+                if one_of(m, 'pgrepl.table') != name:
+                    raise Wrong(f'the table is {name} in {m}')
+                columns = columns * (len(kinds) // len(columns))        # an Update may hold two rows
+                if all_of(m, 'pgrepl.value.column') != [column for column, *_ in columns]:
+                    raise Wrong(f'the columns are {columns} in {m}')
+                for (column, oid, modifier), written in zip(columns, all_of(m, 'pgrepl.value.type'), strict=True):
+                    known = types.get((name, column, oid, modifier))
+                    if known and oid < BUILTIN:
+                        compared += 1
+                        if written != known:
+                            raise Wrong(f'the type of {name}.{column} is {known} and not {written}')
     for a in tables:
         if found := last.get(str(a['oid'])):
             name, identity, columns = found
-            if '\ufffd' in name:        # not converted from client_encoding yet
-                continue
             known = [c for c in columns_of[str(a['oid'])] if c in columns]      # a publication may leave columns out
             if (name, identity, columns) != (a['table'], a['replica_identity'], known):
                 raise Wrong(f'{found} is in the catalog as {a}')
-    return sum(str(a['oid']) in last for a in tables)
+    return sum(str(a['oid']) in last for a in tables), compared
 
 
 # --- positions and WAL --------------------------------------------------------------------------------------
@@ -174,9 +190,11 @@ def compare_wal(answers, shown):
 def compare(answers, shown):
     """Everything. Returns how much of each was compared."""
     plugin = answers[0]['about'].get('plugin')
+    relations, values = compare_tables(answers, shown) if plugin == 'pgoutput' else (0, 0)
     return {
         'messages': sum(compare_messages(rule, answers, shown) for rule in answers[0]['compare']),
-        'relations': compare_tables(answers, shown) if plugin == 'pgoutput' else 0,
+        'relations': relations,
+        'values': values,
         'positions': compare_positions(answers, shown),
         'wal': compare_wal(answers, shown),
     }
@@ -212,7 +230,8 @@ def made_up():
                  ('relation.name', '7400', 't'), ('relation.replica_identity', '64', "'d'"),
                  ('column.name', '6100', 'a'), ('column.type_oid', '00000017', '23'),
                  ('column.type_modifier', 'ffffffff', '-1'))
-    row = data(0x1a0, ('message.type', '49', "'I'"), ('relation.oid', '00000010', '16'), ('value.kind', '74', "'t'"))
+    row = data(0x1a0, ('message.type', '49', "'I'"), ('relation.oid', '00000010', '16'), ('table', '', 's.t'),
+               ('value.kind', '74', "'t'"), ('value.column', '', 'a'), ('value.type', '', 'integer'))
     update = message(('copydata.type', '72', "'r'"), *((f'standby.{x}_lsn', '', lsn) for x, lsn in
                                                       (('write', '1/B0'), ('flush', '1/A0'), ('apply', '0/0'))))
     shown = Shown([], [], {})
@@ -229,11 +248,12 @@ def made_up():
 
 
 def test_made_up():
-    assert compare(*made_up()) == {'messages': 2, 'relations': 1, 'positions': 1, 'wal': 0}
+    assert compare(*made_up()) == {'messages': 2, 'relations': 1, 'values': 1, 'positions': 1, 'wal': 0}
 
 
 @pytest.mark.parametrize('name, show', [
-    ('wal_start', '0/1A1'), ('relation.name', 'u'), ('relation.replica_identity', None),
+    ('wal_start', '0/1A1'), ('table', 's.u'), ('value.column', 'b'), ('value.type', 'int4'),
+    ('relation.name', 'u'), ('relation.replica_identity', None),
     ('standby.flush_lsn', '0/1000000A0'), ('message.type', None)])
 def test_a_wrong_field_shows(name, show):
     answers, shown = made_up()

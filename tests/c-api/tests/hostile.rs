@@ -175,7 +175,7 @@ fn counts_cost_nothing() {
 fn any_room_gives_the_same() {
     for (bytes, record) in messages() {
         let wide = walk(&record, &bytes, bytes.len(), 10_000);
-        for room in [8, 9, 13, 64] {
+        for room in [12, 13, 20, 64] {
             assert_eq!(walk(&record, &bytes, bytes.len(), room), wide);
         }
     }
@@ -211,7 +211,7 @@ fn changed_bytes_are_survived() {
         }
         let cut = random(bytes.len() + 1);
         let captured = if round % 2 == 0 { &bytes[..] } else { &bytes[..cut] };
-        let spans = walk(&record, captured, bytes.len(), 8 + random(40));
+        let spans = walk(&record, captured, bytes.len(), 12 + random(40));
         assert!(all_within(&spans, captured.len()));
         if !spans.is_empty() {
             tiles(&spans, captured).unwrap_or_else(|error| panic!("{error}: {spans:?}"));
@@ -232,7 +232,7 @@ fn nonsense_arguments_give_a_status() {
     let r: *mut c::pgrepl_record = &mut record;
     let mut memory = MaybeUninit::<c::pgrepl_walk>::zeroed();
     let w = memory.as_mut_ptr();
-    let mut spans = vec![MaybeUninit::<c::pgrepl_span>::uninit(); 8];
+    let mut spans = vec![MaybeUninit::<c::pgrepl_span>::uninit(); 12];
     let sp: *mut c::pgrepl_span = spans.as_mut_ptr().cast();
     let mut words = [0; 64];
     let t = words.as_mut_ptr();
@@ -243,16 +243,16 @@ fn nonsense_arguments_give_a_status() {
         let back = c::PGREPL_DIRECTION_BACKEND as u32;
         for direction in [back, 2, u32::MAX] {
             let want = if direction == back { OK } else { INVALID };
-            assert_eq!(c::pgrepl_session_track(s, direction, b, 1, 1, r), want);
-            assert_eq!(c::pgrepl_session_track_copy_data(s, direction, b, 1, 1, r), want);
+            assert_eq!(c::pgrepl_session_track(s, direction, 1, b, 1, 1, r), want);
+            assert_eq!(c::pgrepl_session_track_copy_data(s, direction, 1, b, 1, 1, r), want);
         }
-        assert_eq!(c::pgrepl_session_track(null_mut(), back, b, 1, 1, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, null(), 1, 1, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, null(), 0, 0, r), OK);
-        assert_eq!(c::pgrepl_session_track(s, back, b, 2, 1, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, b, 1, huge, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, b, 1, 1, null_mut()), INVALID);
-        assert_eq!(c::pgrepl_session_track_pgoutput(s, b, 1, 1, null_mut()), INVALID);
+        assert_eq!(c::pgrepl_session_track(null_mut(), back, 1, b, 1, 1, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, null(), 1, 1, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, null(), 0, 0, r), OK);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, b, 2, 1, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, b, 1, huge, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, b, 1, 1, null_mut()), INVALID);
+        assert_eq!(c::pgrepl_session_track_pgoutput(s, 1, b, 1, 1, null_mut()), INVALID);
         assert_eq!(c::pgrepl_session_command(s, null(), 3), INVALID);
         assert_eq!(c::pgrepl_session_command(null_mut(), b.cast(), 1), INVALID);
         assert_eq!(c::pgrepl_session_assume_replication(null_mut()), INVALID);
@@ -260,21 +260,21 @@ fn nonsense_arguments_give_a_status() {
 
         record = session.pgoutput_message(b"E");
         let r: *mut c::pgrepl_record = &mut record;
-        assert_eq!(c::pgrepl_walk_start(null_mut(), s, r, b, 1, 1), INVALID);
-        assert_eq!(c::pgrepl_walk_start(w, s, null(), b, 1, 1), INVALID);
-        assert_eq!(c::pgrepl_walk_start(w, s, r, null(), 1, 1), INVALID);
-        assert_eq!(c::pgrepl_walk_start(w, s, r, b, 2, 1), INVALID);
+        assert_eq!(c::pgrepl_walk_start(null_mut(), s, r, b, 1, 1, 0), INVALID);
+        assert_eq!(c::pgrepl_walk_start(w, s, null(), b, 1, 1, 0), INVALID);
+        assert_eq!(c::pgrepl_walk_start(w, s, r, null(), 1, 1, 0), INVALID);
+        assert_eq!(c::pgrepl_walk_start(w, s, r, b, 2, 1, 0), INVALID);
         // Memory in which no walk was started.
-        assert_eq!(c::pgrepl_walk_next(w, sp, 8, t, 64, &mut count), INVALID);
+        assert_eq!(c::pgrepl_walk_next(w, sp, 12, t, 64, &mut count), INVALID);
         assert_eq!(count, 0);
-        assert_eq!(c::pgrepl_walk_start(w, null(), r, b, 1, 1), OK);
-        assert_eq!(c::pgrepl_walk_next(null_mut(), sp, 8, t, 64, &mut count), INVALID);
-        assert_eq!(c::pgrepl_walk_next(w, null_mut(), 8, t, 64, &mut count), INVALID);
-        assert_eq!(c::pgrepl_walk_next(w, sp, 7, t, 64, &mut count), INVALID);
-        assert_eq!(c::pgrepl_walk_next(w, sp, 8, null_mut(), 64, &mut count), INVALID);
-        assert_eq!(c::pgrepl_walk_next(w, sp, 8, t, 64, null_mut()), INVALID);
+        assert_eq!(c::pgrepl_walk_start(w, null(), r, b, 1, 1, 0), OK);
+        assert_eq!(c::pgrepl_walk_next(null_mut(), sp, 12, t, 64, &mut count), INVALID);
+        assert_eq!(c::pgrepl_walk_next(w, null_mut(), 12, t, 64, &mut count), INVALID);
+        assert_eq!(c::pgrepl_walk_next(w, sp, 11, t, 64, &mut count), INVALID);
+        assert_eq!(c::pgrepl_walk_next(w, sp, 12, null_mut(), 64, &mut count), INVALID);
+        assert_eq!(c::pgrepl_walk_next(w, sp, 12, t, 64, null_mut()), INVALID);
         // None of them has moved the walk.
-        assert_eq!(c::pgrepl_walk_next(w, sp, 8, null_mut(), 0, &mut count), OK);
+        assert_eq!(c::pgrepl_walk_next(w, sp, 12, null_mut(), 0, &mut count), OK);
         assert_eq!(count, 1, "the group; its only field comes with the next call");
 
         assert_eq!(c::pgrepl_summary(s, r, b, 1, 1, null_mut(), 64), INVALID);
