@@ -14,27 +14,56 @@ C = ['cc', '-std=c99', *WARNINGS]
 CPLUSPLUS = ['c++', '-std=c++11', *WARNINGS]
 
 BEGIN = '4200000000016b37480002b0d5d4e94000000002bc'
-INSERT = '49000040014e0003740000000131756e'
+RELATION = ('52000040017075626c6963006974656d73006400020169640000000017ff'
+            'ffffff006e616d650000000019ffffffff')
+INSERT = '49000040014e000274000000013175'
 FIELDS = """\
 Begin
   0+1 pgrepl.message.type = 'B'
   1+8 pgrepl.final_lsn = 0/16B3748
   9+8 pgrepl.commit_time = 757382400000000
   17+4 pgrepl.xid = 700
+Relation
+  0+1 pgrepl.message.type = 'R'
+  1+4 pgrepl.relation.oid = 16385
+  5+7 pgrepl.relation.namespace = public
+  12+6 pgrepl.relation.name = items
+  18+0 pgrepl.table = public.items
+  18+1 pgrepl.relation.replica_identity = 'd'
+  19+2 pgrepl.relation.column_count = 2
+  Column 1
+    21+1 pgrepl.column.flags = 1
+      21+1 pgrepl.column.flags.key = 1
+    22+3 pgrepl.column.name = id
+    25+4 pgrepl.column.type_oid = 23
+    29+4 pgrepl.column.type_modifier = -1
+  Column 2
+    33+1 pgrepl.column.flags = 0
+      33+1 pgrepl.column.flags.key = 0
+    34+5 pgrepl.column.name = name
+    39+4 pgrepl.column.type_oid = 25
+    43+4 pgrepl.column.type_modifier = -1
 Insert
   0+1 pgrepl.message.type = 'I'
   1+4 pgrepl.relation.oid = 16385
+  5+0 pgrepl.table = public.items
+  5+0 pgrepl.relation.frame = 2
   New row
     5+1 pgrepl.tuple.kind = 'N'
-    6+2 pgrepl.tuple.column_count = 3
+    6+2 pgrepl.tuple.column_count = 2
     Column 1
       8+1 pgrepl.value.kind = 't'
       9+4 pgrepl.value.length = 1
       13+1 pgrepl.value.text = 1
+      14+0 pgrepl.value.column = id
+      14+0 pgrepl.value.type = integer
+      14+0 pgrepl.value.key = 1
+      14+0 pgrepl.cell = id=1
     Column 2
       14+1 pgrepl.value.kind = 'u'
-    Column 3
-      15+1 pgrepl.value.kind = 'n'
+      15+0 pgrepl.value.column = name
+      15+0 pgrepl.value.type = text
+      15+0 pgrepl.cell = name=(unchanged TOAST)
 """
 NAMES = """\
 pgrepl.copydata.type 0+1
@@ -62,8 +91,8 @@ def linked(how):
 
 @pytest.mark.parametrize('how', ['static', 'dynamic'])
 @pytest.mark.parametrize('compiler, source, arguments, output', [
-    (C, 'print_fields.c', [BEGIN, INSERT], FIELDS),
-    (CPLUSPLUS, 'print_fields.c', [BEGIN, INSERT], FIELDS),
+    (C, 'print_fields.c', [BEGIN, RELATION, INSERT], FIELDS),
+    (CPLUSPLUS, 'print_fields.c', [BEGIN, RELATION, INSERT], FIELDS),
     (CPLUSPLUS, 'print_fields.cc', [], NAMES),
 ], ids=['c99', 'c-as-c++', 'c++'])
 def test_program(tmp_path, compiler, source, arguments, output, how):

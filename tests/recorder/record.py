@@ -134,7 +134,8 @@ class Recording:
                    copy_of=None, start=True):
         settings = dict(self.scenario.get("settings") or {}, **(settings or {}))
         server = servers.Server(self.account, version or self.version, self.base, name, port,
-                                self.cache, listen, settings, copy_of, self.root)
+                                self.cache, listen, settings, copy_of, self.root,
+                                self.scenario.get("encoding", "UTF8"))
         self.running.append(server)
         return server.start() if start else server
 

@@ -648,6 +648,16 @@ for server in (15, 18):
 scenario("pg16_latin1_client", 16, "raw client", raw, "latin1",
          "client_encoding LATIN1: names and values are converted, the content of a message is not",
          options=dict(PROTO1, messages="true"), startup={"client_encoding": "LATIN1"})
+for name, workload, encoding in (("sjis", "japanese", "SJIS"), ("euc_jp", "japanese", "EUC_JP"),
+                                 ("win1252", "western", "WIN1252")):
+    scenario("pg16_%s_client" % name, 16, "raw client", raw, workload,
+             "client_encoding %s: names and values are converted" % encoding,
+             options=PROTO1, startup={"client_encoding": encoding})
+scenario("pg16_sql_ascii_database", 16, "raw client", raw, "bytes",
+         "a SQL_ASCII database: nothing is converted, some values are UTF-8 and some are not",
+         options=PROTO1, encoding="SQL_ASCII")
+scenario("pg18_find_order", 18, "raw client", raw, "find_order",
+         "two tables with the same ids, to find the rows of one order", options=PROTO1)
 scenario("pg18_filters", 18, "raw client", raw, "filters",
          "column list, row filter, partitions via their root, stored generated column",
          options=PROTO1)

@@ -121,7 +121,7 @@ class Server:
     """One server in a directory of its own; always reachable over the Unix socket there."""
 
     def __init__(self, account, version, base, name, port, cache, listen="127.0.0.1", settings=None,
-                 copy_of=None, template=None):
+                 copy_of=None, template=None, encoding="UTF8"):
         self.account, self.version, self.port = account, version, port
         self.bin = bin_dir(version, cache)
         self.dir = os.path.join(base, name)
@@ -132,14 +132,14 @@ class Server:
         self.process = None
         os.mkdir(self.dir)
         account.own(self.dir)
-        source = copy_of.data if copy_of else self.template(template)
+        source = copy_of.data if copy_of else self.template(template, encoding)
         account.run(["cp", "-a", source, self.data])
 
-    def template(self, base):
-        path = os.path.join(base, "template-%d" % self.version)
+    def template(self, base, encoding):
+        path = os.path.join(base, "template-%d-%s" % (self.version, encoding))
         if not os.path.isdir(path):
             self.account.run([os.path.join(self.bin, "initdb"), "-D", path, "-A", "trust", "-N",
-                              "-U", "postgres", "--locale=C", "--encoding=UTF8"], cwd="/tmp")
+                              "-U", "postgres", "--locale=C", "--encoding=" + encoding], cwd="/tmp")
         return path
 
     def start(self):

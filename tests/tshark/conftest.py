@@ -1,4 +1,5 @@
-"""Every test runs for each Wireshark series and each capture that it asks for by name (wireshark, capture)."""
+"""Every test runs for each Wireshark series and each capture that it asks for by name (wireshark, capture); with
+@pytest.mark.captures(NAME, ...) for these captures only."""
 import concurrent.futures
 import itertools
 import json
@@ -21,6 +22,10 @@ def captures():
     return found
 
 
+def pytest_configure(config):
+    config.addinivalue_line('markers', 'captures(*names): the captures that a test is for')
+
+
 def pytest_generate_tests(metafunc):
     if 'wireshark' in metafunc.fixturenames:
         try:
@@ -28,7 +33,11 @@ def pytest_generate_tests(metafunc):
         except ValueError as error:
             raise pytest.UsageError(str(error)) from None
     if 'capture' in metafunc.fixturenames:
-        metafunc.parametrize('capture', captures(), ids=name_of, indirect=True)
+        wanted = metafunc.definition.get_closest_marker('captures')
+        found = [path for path in captures() if not wanted or name_of(path) in wanted.args]
+        if wanted and len(found) != len(wanted.args) and not os.environ.get('PGREPL_CAPTURES'):
+            raise pytest.UsageError(f'not all of {wanted.args} are there')
+        metafunc.parametrize('capture', found, ids=name_of, indirect=True)
 
 
 def pytest_collection_modifyitems(items):

@@ -9,7 +9,7 @@ from documented import DOCUMENTED
 from pdml import Field, Message, connections
 
 HEADER = 25                             # of XLogData
-BUILTIN = 16384                         # type OIDs below are PostgreSQL's own
+BUILTIN = 10000                         # type OIDs below have no Type message: the wire leaves nothing open
 
 
 class Wrong(Exception):
