@@ -1,8 +1,9 @@
-/* Prints the fields of pgoutput messages given in hexadecimal, as pg_logical_slot_get_binary_changes() shows them:
+/* Prints the fields of pgoutput messages given in hexadecimal, as psql shows what pg_logical_slot_get_binary_changes()
+ * gives, with or without the \x before it:
  *
- *     print_fields 4200000000016b37480002b0d5d4e94000000002bc 4900004001...
+ *     print_fields 4200000000016b37480002b0d5d4e94000000002bc '\x4900004001...'
  *
- * All messages belong to one stream, in the order given. C99; link with -lpgrepl.
+ * All messages belong to one stream, in the order given. C99.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct pgrepl_field_info *fields;
 
@@ -20,7 +22,12 @@ static uint8_t *
 from_hex(const char *digits, size_t *length)
 {
     size_t i;
-    uint8_t *bytes = (uint8_t *)malloc(strlen(digits) / 2 + 1);
+    uint8_t *bytes;
+    if (strncmp(digits, "\\x", 2) == 0)
+        digits += 2;
+    if (strlen(digits) % 2 != 0)
+        return NULL;
+    bytes = (uint8_t *)malloc(strlen(digits) / 2 + 1);
     *length = strlen(digits) / 2;
     for (i = 0; bytes != NULL && i < *length; i++) {
         unsigned byte;
@@ -32,6 +39,24 @@ from_hex(const char *digits, size_t *length)
         bytes[i] = (uint8_t)byte;
     }
     return bytes;
+}
+
+/* UTC to the microsecond, where the C library has a calendar for it. */
+static void
+print_time(int64_t microseconds)
+{
+    int64_t seconds = 0;
+    uint32_t nanoseconds = 0;
+    enum pgrepl_status status = pgrepl_unix_time(microseconds, &seconds, &nanoseconds);
+    time_t unix_time = (time_t)seconds;
+    struct tm *utc = status == PGREPL_STATUS_OK ? gmtime(&unix_time) : NULL;
+    char text[32];
+    if (utc != NULL && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", utc) > 0)
+        printf("%s.%06u UTC", text, (unsigned)(nanoseconds / 1000));
+    else if (status == PGREPL_STATUS_OK)
+        printf("%" PRId64 " microseconds from 2000", microseconds);
+    else
+        printf("%s", pgrepl_status_text(status));
 }
 
 static void
@@ -49,8 +74,10 @@ print_value(const struct pgrepl_span *span)
         printf("'%c'", (int)span->number);
         break;
     case PGREPL_KIND_INT:
-    case PGREPL_KIND_TIME:
         printf("%" PRId64, (int64_t)span->number);
+        break;
+    case PGREPL_KIND_TIME:
+        print_time((int64_t)span->number);
         break;
     case PGREPL_KIND_LSN:
         pgrepl_lsn_text(span->number, lsn);
@@ -119,6 +146,10 @@ main(int argc, char **argv)
             (unsigned)PGREPL_ABI_VERSION);
         return 2;
     }
+    if (argc < 2) {
+        fprintf(stderr, "usage: print_fields HEX...\n");
+        return 2;
+    }
     fields = pgrepl_fields(NULL);
     capture = pgrepl_capture_new();
     session = pgrepl_session_new(capture, NULL);
@@ -126,7 +157,7 @@ main(int argc, char **argv)
         size_t length;
         uint8_t *bytes = from_hex(argv[i], &length);
         if (bytes == NULL) {
-            fprintf(stderr, "not hexadecimal: %s\n", argv[i]);
+            fprintf(stderr, "not an even number of hexadecimal digits: %s\n", argv[i]);
             failed = 1;
             break;
         }

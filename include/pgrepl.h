@@ -502,14 +502,14 @@ struct pgrepl_session *pgrepl_session_new(struct pgrepl_capture *capture,
  * # Safety
  * `bytes` must have `available` readable bytes, `size` must be writable.
  */
-enum pgrepl_status pgrepl_message_size(uint32_t direction_number,
+enum pgrepl_status pgrepl_message_size(uint32_t direction,
                                        const uint8_t *bytes,
                                        size_t available,
                                        size_t *size);
 
 /**
- * Judges a TCP segment of an unknown connection: PGREPL_GUESS_... Needs at least 60 fitting bits for an answer other
- * than PGREPL_GUESS_NO. `reported` is the length of the segment on the wire.
+ * Judges a TCP segment of an unknown connection: PGREPL_GUESSED_... Needs at least 60 fitting bits for an answer other
+ * than PGREPL_GUESSED_NO. `reported` is the length of the segment on the wire.
  *
  * # Safety
  * `bytes` must have `captured` readable bytes.
@@ -521,7 +521,7 @@ uint32_t pgrepl_guess(const uint8_t *bytes,
 /**
  * The name of a message of the connection, by its type byte, as the manual has it: zero-terminated, lives for ever.
  */
-const char *pgrepl_message_name(uint32_t direction_number,
+const char *pgrepl_message_name(uint32_t direction,
                                 uint8_t letter);
 
 /**
@@ -554,7 +554,7 @@ uint32_t pgrepl_session_in_copy(const struct pgrepl_session *session);
  * `session` must be a session of a living capture, `bytes` have `captured` readable bytes, `record` be writable.
  */
 enum pgrepl_status pgrepl_session_track(struct pgrepl_session *session,
-                                        uint32_t direction_number,
+                                        uint32_t direction,
                                         uint64_t position,
                                         const uint8_t *bytes,
                                         size_t captured,
@@ -570,7 +570,7 @@ enum pgrepl_status pgrepl_session_track(struct pgrepl_session *session,
  * As for pgrepl_session_track().
  */
 enum pgrepl_status pgrepl_session_track_copy_data(struct pgrepl_session *session,
-                                                  uint32_t direction_number,
+                                                  uint32_t direction,
                                                   uint64_t position,
                                                   const uint8_t *payload,
                                                   size_t captured,

@@ -9,4 +9,8 @@ capture=${1:-$root/tests/captures/pg15_proto1_orders.pcapng.gz}
 [ -r "$capture" ] || { printf '%s\n' "demo.sh: cannot read $capture" >&2; exit 1; }
 
 sh "$root/plugin/install.sh"
+if [ -z "$(tshark -r "$capture" -Y pgrepl -T fields -e frame.number)" ]; then
+    printf '%s\n' "demo.sh: no replication messages found in $capture; README.md, \"Making a capture\", says what has to be in it" >&2
+    exit 1
+fi
 tshark -r "$capture" -Y pgrepl -O pgsql,pgrepl

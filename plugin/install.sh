@@ -2,7 +2,8 @@
 # install.sh: build pgrepl for the Wireshark of this system and install it.
 #
 # As root it installs what is missing (Debian packages) and puts the plugin where every user's Wireshark finds it. As an
-# ordinary user it puts it into that user's own plugin folder: Wireshark run by root ignores those.
+# ordinary user it puts it into that user's own plugin folder: Wireshark run by root ignores those. To remove the plugin,
+# delete the file that is named at the end; after a change of Wireshark's series (4.0 to 4.4) run this again.
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 set -eu
@@ -20,7 +21,8 @@ missing() {
     pkg-config --cflags wireshark >/dev/null 2>&1 || echo libwireshark-dev libwiretap-dev libwsutil-dev libglib2.0-dev
 }
 
-command -v cargo >/dev/null || fail "a Rust toolchain is needed (cargo is not in PATH); see https://rustup.rs"
+command -v cargo >/dev/null ||
+    fail "a Rust toolchain of version 1.85 or later is needed (cargo is not in PATH; sudo resets PATH); see https://rustup.rs"
 packages=$(missing)
 if [ -n "$packages" ]; then
     # shellcheck disable=SC2086 # the list is meant to be split
@@ -57,5 +59,10 @@ mkdir -p "$folder"
 cp "$built" "$folder/.pgrepl.so.new"
 mv -f "$folder/.pgrepl.so.new" "$folder/pgrepl.so"
 
-tshark -G plugins 2>/dev/null | grep -q '^pgrepl\.so' || fail "installed as $folder/pgrepl.so, but tshark does not load it"
-say "installed as $folder/pgrepl.so"
+# Another copy, such as that of the administrator, may be in the way.
+loaded=$(tshark -G plugins 2>/dev/null | sed -n 's/^pgrepl\.so.*[[:space:]]//p')
+case $loaded in
+    "$folder/pgrepl.so") say "installed as $folder/pgrepl.so" ;;
+    '') fail "installed as $folder/pgrepl.so, but tshark does not load it" ;;
+    *) fail "installed as $folder/pgrepl.so, but tshark loads $loaded instead: remove or renew that one" ;;
+esac

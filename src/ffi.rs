@@ -150,7 +150,7 @@ unsafe fn message<'a>(bytes: *const u8, captured: size_t, reported: size_t) -> O
     slice(bytes, captured)
 }
 
-fn direction(number: u32) -> Option<Direction> {
+fn direction_of(number: u32) -> Option<Direction> {
     match number {
         0 => Some(Direction::Backend),
         1 => Some(Direction::Frontend),
@@ -319,9 +319,9 @@ pub unsafe extern "C" fn pgrepl_session_new(capture: *mut CaptureHandle, options
 /// # Safety
 /// `bytes` must have `available` readable bytes, `size` must be writable.
 #[no_mangle]
-pub unsafe extern "C" fn pgrepl_message_size(direction_number: u32, bytes: *const u8, available: size_t, size: *mut size_t) -> Status {
+pub unsafe extern "C" fn pgrepl_message_size(direction: u32, bytes: *const u8, available: size_t, size: *mut size_t) -> Status {
     guard(|| {
-        let (Some(direction), Some(bytes)) = (direction(direction_number), slice(bytes, available)) else {
+        let (Some(direction), Some(bytes)) = (direction_of(direction), slice(bytes, available)) else {
             return Status::InvalidArgument;
         };
         if size.is_null() {
@@ -338,8 +338,8 @@ pub unsafe extern "C" fn pgrepl_message_size(direction_number: u32, bytes: *cons
     })
 }
 
-/// Judges a TCP segment of an unknown connection: PGREPL_GUESS_... Needs at least 60 fitting bits for an answer other
-/// than PGREPL_GUESS_NO. `reported` is the length of the segment on the wire.
+/// Judges a TCP segment of an unknown connection: PGREPL_GUESSED_... Needs at least 60 fitting bits for an answer other
+/// than PGREPL_GUESSED_NO. `reported` is the length of the segment on the wire.
 ///
 /// # Safety
 /// `bytes` must have `captured` readable bytes.
@@ -356,8 +356,8 @@ pub unsafe extern "C" fn pgrepl_guess(bytes: *const u8, captured: size_t, report
 
 /// The name of a message of the connection, by its type byte, as the manual has it: zero-terminated, lives for ever.
 #[no_mangle]
-pub extern "C" fn pgrepl_message_name(direction_number: u32, letter: u8) -> *const c_char {
-    let direction = direction(direction_number).unwrap_or(Direction::Backend);
+pub extern "C" fn pgrepl_message_name(direction: u32, letter: u8) -> *const c_char {
+    let direction = direction_of(direction).unwrap_or(Direction::Backend);
     summary::message_name(direction, letter).as_ptr()
 }
 
@@ -420,14 +420,14 @@ unsafe fn track(
 #[no_mangle]
 pub unsafe extern "C" fn pgrepl_session_track(
     session: *mut SessionHandle,
-    direction_number: u32,
+    direction: u32,
     position: u64,
     bytes: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
-    let Some(direction) = direction(direction_number) else { return Status::InvalidArgument };
+    let Some(direction) = direction_of(direction) else { return Status::InvalidArgument };
     track(session, bytes, captured, reported, record, |session, bytes| session.track(direction, bytes, reported, position))
 }
 
@@ -440,14 +440,14 @@ pub unsafe extern "C" fn pgrepl_session_track(
 #[no_mangle]
 pub unsafe extern "C" fn pgrepl_session_track_copy_data(
     session: *mut SessionHandle,
-    direction_number: u32,
+    direction: u32,
     position: u64,
     payload: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
-    let Some(direction) = direction(direction_number) else { return Status::InvalidArgument };
+    let Some(direction) = direction_of(direction) else { return Status::InvalidArgument };
     track(session, payload, captured, reported, record, |session, bytes| session.track_replication(direction, bytes, reported, position))
 }
 

@@ -21,7 +21,7 @@ FIELDS = """\
 Begin
   0+1 pgrepl.message.type = 'B'
   1+8 pgrepl.final_lsn = 0/16B3748
-  9+8 pgrepl.commit_time = 757382400000000
+  9+8 pgrepl.commit_time = 2024-01-01 00:00:00.000000 UTC
   17+4 pgrepl.xid = 700
 Relation
   0+1 pgrepl.message.type = 'R'
