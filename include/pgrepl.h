@@ -397,8 +397,8 @@ struct pgrepl_walk {
  * One field of a message: where it is and what it says.
  *
  * Spans come in documented order. A group comes before its members, which have a greater depth; its `length` is 0,
- * because it reaches to the end of its last member. All other fields of depth 0 and below that are not bits of a
- * byte before them lie one after another without gap or overlap.
+ * because it reaches to the end of its last member. Notes speak of the bytes that follow. All other fields of
+ * the wire, but for the bits of a byte before them, lie one after another without gap or overlap.
  */
 struct pgrepl_span {
     /**
@@ -506,6 +506,21 @@ enum pgrepl_status pgrepl_message_size(uint32_t direction,
                                        const uint8_t *bytes,
                                        size_t available,
                                        size_t *size);
+
+/**
+ * As pgrepl_message_size(), for a message of a session at its present place in the stream. In a replication stream it
+ * asks for more evidence than type byte and length: after lost bytes any text may look like these. `bytes` are the first
+ * of the `available` bytes that are left of the segment; give 64 where there are as many.
+ *
+ * # Safety
+ * `session` must be a session of a living capture, `bytes` have `length` readable bytes, `size` be writable.
+ */
+enum pgrepl_status pgrepl_session_message_size(const struct pgrepl_session *session,
+                                               uint32_t direction,
+                                               const uint8_t *bytes,
+                                               size_t length,
+                                               size_t available,
+                                               size_t *size);
 
 /**
  * Judges a TCP segment of an unknown connection: PGREPL_GUESSED_... Needs at least 60 fitting bits for an answer other
@@ -624,7 +639,7 @@ enum pgrepl_status pgrepl_walk_start(struct pgrepl_walk *walk,
 /**
  * Fills `spans` with the next fields of the message; `count` tells how many, 0 when the message is done.
  *
- * `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for text that is made for the
+ * `count` is set to 0 first, whatever the status. `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for text that is made for the
  * spans of this call (notes, labels, decoded values), of `text_room` bytes. A single text takes an eighth of it at
  * most, and is cut there with an ellipsis: 64 KiB do for nearly everything, 0 (then NULL is allowed) for the fields of
  * the wire in UTF-8. No memory is allocated.
@@ -665,12 +680,15 @@ enum pgrepl_status pgrepl_lsn_text(uint64_t lsn, char *text);
 
 /**
  * Turns a time of the wire into seconds and nanoseconds since the Unix epoch, 1970-01-01 00:00:00 UTC.
- * PGREPL_STATUS_INFINITY and PGREPL_STATUS_MINUS_INFINITY say that it is no point in time.
+ * PGREPL_STATUS_INFINITY and PGREPL_STATUS_MINUS_INFINITY say that it is no point in time; then `seconds` are farther
+ * away than any.
  *
  * # Safety
  * `seconds` and `nanoseconds` must be writable.
  */
-enum pgrepl_status pgrepl_unix_time(int64_t microseconds, int64_t *seconds, uint32_t *nanoseconds);
+enum pgrepl_status pgrepl_unix_time(int64_t microseconds,
+                                    int64_t *seconds,
+                                    uint32_t *nanoseconds);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -31,7 +31,7 @@
  * more layer for Wireshark, which stops at 500. */
 #define MAX_RUNS 100
 
-/* Items of one frame after which no more fields are added; Wireshark gives up the frame at a limit of its own. */
+/* Items that are left free in a frame's tree, at most; Wireshark gives up a frame at a limit of its own. */
 #define MAX_ITEMS_LEFT 4096
 
 #define TIMES "\xc3\x97"
@@ -63,6 +63,7 @@ static int *hf_fields;
 static int *hf_positions;
 static expert_field *ei_notes;
 static expert_field *ei_panic;
+static expert_field ei_left_out = EI_INIT;
 
 static int ett_pgsql = -1;
 static int ett_pgrepl = -1;
@@ -74,6 +75,7 @@ static int expert_tap = -1;
 
 /* All of the core's memory of the open capture file. */
 static struct pgrepl_capture *capture;
+static uint32_t connections;
 
 /* The messages of one frame in `records`, from `first` up to that of the next. */
 struct frame_messages {
@@ -84,10 +86,13 @@ struct frame_messages {
 /* One TCP connection. */
 struct connection {
     struct pgrepl_session *session;
+    uint32_t number;
     uint16_t server_port;
     address server;
     /* From this frame on the messages are split here, before it whole segments go to the built-in dissector; 0: all do. */
     uint32_t split_from;
+    /* Messages of that frame that went to the built-in dissector in calls before the one in which the stream began. */
+    uint32_t split_after;
     /* Records of all messages from that frame on, in stream order, and where each frame's begin. */
     wmem_array_t *records;
     wmem_array_t *frames;
@@ -96,7 +101,7 @@ struct connection {
     uint32_t scanned;
 };
 
-/* One frame while it is dissected. */
+/* The messages of one connection in one frame while that is dissected. */
 struct frame_state {
     /* Index of the next message in the frame. */
     uint32_t next;
@@ -105,7 +110,7 @@ struct frame_state {
     unsigned runs;
     /* Whether the pgsql layer is on the list of layers. */
     bool has_pgsql_layer;
-    bool too_many_items;
+    bool left_out;
     proto_item *pgsql_item;
     proto_item *pgrepl_item;
     proto_tree *pgsql_tree;
@@ -133,6 +138,9 @@ struct message {
 
 static const unsigned header_length = 5;
 
+/* Bytes by which the core judges whether a message begins. */
+static const unsigned judged_length = 64;
+
 /*
  * Connections
  */
@@ -156,6 +164,7 @@ get_connection(packet_info *pinfo, bool server_is_source)
     struct connection *conn = (struct connection *)conversation_get_proto_data(conversation, proto_pgrepl);
     if (conn == NULL) {
         conn = wmem_new0(wmem_file_scope(), struct connection);
+        conn->number = ++connections;
         conn->server_port = (uint16_t)(server_is_source ? pinfo->srcport : pinfo->destport);
         copy_address_wmem(wmem_file_scope(), &conn->server, server_is_source ? &pinfo->src : &pinfo->dst);
         struct pgrepl_options options = { sizeof options, PGREPL_PAYLOAD_UNKNOWN, server_identity(&conn->server, conn->server_port) };
@@ -205,6 +214,14 @@ track(const struct connection *conn, uint32_t frame, const struct message *messa
     return record;
 }
 
+/* The record of the frame's message number `index`, when the frame has been seen before. */
+static const struct pgrepl_record *
+find_record(const struct connection *conn, packet_info *pinfo, uint32_t index)
+{
+    uint32_t first = 0, count = frame_records(conn, pinfo->num, &first);
+    return index < count ? (const struct pgrepl_record *)wmem_array_index(conn->records, first + index) : NULL;
+}
+
 /* The record of the frame's message number `index`: found, or made when the frame is seen for the first time. */
 static struct pgrepl_record
 get_record(struct connection *conn, packet_info *pinfo, const struct message *message, uint32_t index, bool aligned)
@@ -222,20 +239,20 @@ get_record(struct connection *conn, packet_info *pinfo, const struct message *me
     }
     if (aligned)
         record = track(conn, pinfo->num, message);
-    else
+    else if (pgrepl_session_in_copy(conn->session))
         record.content = PGREPL_CONTENT_UNALIGNED;
     wmem_array_append_one(conn->records, record);
     return record;
 }
 
 static struct frame_state *
-get_frame_state(packet_info *pinfo)
+get_frame_state(packet_info *pinfo, const struct connection *conn)
 {
-    struct frame_state *state = (struct frame_state *)p_get_proto_data(pinfo->pool, pinfo, proto_pgrepl, 0);
+    struct frame_state *state = (struct frame_state *)p_get_proto_data(pinfo->pool, pinfo, proto_pgrepl, conn->number);
     if (state == NULL) {
         state = wmem_new0(pinfo->pool, struct frame_state);
         state->info = wmem_strbuf_new(pinfo->pool, "");
-        p_add_proto_data(pinfo->pool, pinfo, proto_pgrepl, 0, state);
+        p_add_proto_data(pinfo->pool, pinfo, proto_pgrepl, conn->number, state);
     }
     return state;
 }
@@ -368,6 +385,20 @@ close_groups(proto_item **groups, const int *starts, int from, int depth, int en
     }
 }
 
+/* Whether Wireshark takes more items in this frame; says so once when it does not. */
+static bool
+has_room(proto_tree *tree, packet_info *pinfo, struct frame_state *state, const struct message *message)
+{
+    unsigned limit = prefs.gui_max_tree_items;
+    if (tree == NULL || PTREE_DATA(tree)->count + MIN(MAX_ITEMS_LEFT, limit / 4) <= limit)
+        return true;
+    if (!state->left_out)
+        proto_tree_add_expert_format(tree, pinfo, &ei_left_out, message->tvb, message->offset, message->captured,
+            "More fields than Wireshark shows in one frame (%u items); the rest is left out", limit);
+    state->left_out = true;
+    return false;
+}
+
 /* All fields of one message. */
 static void
 add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -390,14 +421,8 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
         status = pgrepl_walk_next(&walk, spans, SPANS, text, sizeof text, &count);
         if (status != PGREPL_STATUS_OK || count == 0)
             break;
-        /* A message may have more fields than Wireshark shows in one frame. */
-        if (tree != NULL && PTREE_DATA(tree)->count + MAX_ITEMS_LEFT > prefs.gui_max_tree_items) {
-            if (!state->too_many_items)
-                proto_tree_add_expert_format(tree, pinfo, ei_panic, payload->tvb, payload->offset, payload->captured,
-                    "More fields than Wireshark shows in one frame; the rest is left out");
-            state->too_many_items = true;
+        if (!has_room(tree, pinfo, state, payload))
             break;
-        }
         for (size_t i = 0; i < count; i++) {
             int depth = MIN(spans[i].depth, MAX_DEPTH);
             int offset = payload->offset + (int)spans[i].offset;
@@ -455,7 +480,7 @@ add_pgsql_header(proto_tree *tree, packet_info *pinfo, struct frame_state *state
     }
     if (message->tvb == state->pgsql_tvb)
         proto_item_set_len(state->pgsql_item, message->offset + (int)message->captured - state->pgsql_start);
-    if (message->captured < header_length)
+    if (message->captured < header_length || !has_room(state->pgsql_tree, pinfo, state, message))
         return;
     if (hf_pgsql_type > 0)
         proto_tree_add_string(state->pgsql_tree, hf_pgsql_type, message->tvb, message->offset, 1, type);
@@ -472,7 +497,7 @@ add_pgsql_header(proto_tree *tree, packet_info *pinfo, struct frame_state *state
 static void
 end_info(struct frame_state *state)
 {
-    if (state->repeated > 1)
+    if (state->repeated > 1 && wmem_strbuf_get_len(state->info) < MAX_INFO)
         wmem_strbuf_append_printf(state->info, " " TIMES "%u", state->repeated);
     state->repeated = 0;
     state->last_info = NULL;
@@ -519,7 +544,7 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
         state->pgrepl_start = payload.offset;
         call_dissector_with_data(pgrepl_layer_handle, payload.tvb, pinfo, tree, state);
     }
-    if ((tree == NULL && !have_tap_listener(expert_tap)) || state->too_many_items)
+    if ((tree == NULL && !have_tap_listener(expert_tap)) || !has_room(tree, pinfo, state, message))
         return;
 
     proto_tree *message_tree;
@@ -539,8 +564,14 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
 static void
 show_run(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct connection *conn, struct frame_state *state, int start, int end)
 {
-    if (start >= end || state->runs >= MAX_RUNS)
+    if (start >= end || state->left_out)
         return;
+    if (state->runs >= MAX_RUNS) {
+        proto_tree_add_expert_format(tree, pinfo, &ei_left_out, tvb, start, MAX(0, MIN(end, (int)tvb_captured_length(tvb)) - start),
+            "Messages of other kinds between more than %d replication messages are left out from here on", MAX_RUNS);
+        state->left_out = true;
+        return;
+    }
     state->runs++;
     uint16_t can_desegment = pinfo->can_desegment;
     pinfo->can_desegment = 0;
@@ -559,17 +590,29 @@ is_copy_both(const struct message *message)
  * Messages in TCP
  */
 
-/* The next message, or what stands in its place. False: nothing more without further segments. */
+/* The next message, or what stands in its place. False: nothing more without further segments, or nothing more captured.
+ * On later passes the record tells whether a message was found there. */
 static bool
-next_message(tvbuff_t *tvb, packet_info *pinfo, uint32_t direction, int offset, bool may_desegment, struct message *message, bool *aligned)
+next_message(tvbuff_t *tvb, packet_info *pinfo, const struct connection *conn, const struct pgrepl_record *known, int offset,
+    bool may_desegment, struct message *message, bool *aligned)
 {
-    unsigned left = tvb_reported_length_remaining(tvb, offset);
-    int there = tvb_captured_length_remaining(tvb, offset);
-    unsigned captured = there > 0 ? (unsigned)there : 0;
+    uint32_t direction = get_direction(conn, pinfo);
+    unsigned left = tvb_reported_length(tvb) - (unsigned)offset;
+    unsigned captured = tvb_captured_length(tvb) > (unsigned)offset ? tvb_captured_length(tvb) - (unsigned)offset : 0;
+    /* Where the next one begins is not known without its header. */
+    if (captured < MIN(left, header_length))
+        return false;
+
     size_t size = 0;
-    unsigned available = MIN(captured, header_length);
-    const uint8_t *bytes = available > 0 ? tvb_get_ptr(tvb, offset, available) : NULL;
-    enum pgrepl_status status = pgrepl_message_size(direction, bytes, available, &size);
+    unsigned available = MIN(captured, judged_length);
+    const uint8_t *bytes = tvb_get_ptr(tvb, offset, available);
+    enum pgrepl_status status;
+    if (known != NULL && known->content == PGREPL_CONTENT_UNALIGNED)
+        status = PGREPL_STATUS_NOT_A_MESSAGE;
+    else if (known != NULL || PINFO_FD_VISITED(pinfo))
+        status = pgrepl_message_size(direction, bytes, available, &size);
+    else
+        status = pgrepl_session_message_size(conn->session, direction, bytes, available, left, &size);
 
     *aligned = status == PGREPL_STATUS_OK;
     if (may_desegment && captured == left && status == PGREPL_STATUS_NEEDS_MORE) {
@@ -601,17 +644,17 @@ next_message(tvbuff_t *tvb, packet_info *pinfo, uint32_t direction, int offset, 
 static int
 dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct connection *conn, struct frame_state *state)
 {
-    uint32_t direction = get_direction(conn, pinfo);
     int offset = 0, run = 0, end = (int)tvb_reported_length(tvb);
     struct message message;
     bool aligned;
 
-    while (offset < end && next_message(tvb, pinfo, direction, offset, pinfo->can_desegment > 0, &message, &aligned)) {
+    while (offset < end
+        && next_message(tvb, pinfo, conn, find_record(conn, pinfo, state->next), offset, pinfo->can_desegment > 0, &message, &aligned)) {
         int next = offset + (int)MIN(message.reported, (unsigned)(end - offset));
         struct pgrepl_record record = get_record(conn, pinfo, &message, state->next++, aligned);
         if (record.content == PGREPL_CONTENT_OTHER) {
             if (message.captured > 0)
-                add_info(pinfo, state, pgrepl_message_name(direction, tvb_get_ptr(tvb, offset, 1)[0]));
+                add_info(pinfo, state, pgrepl_message_name(message.direction, tvb_get_ptr(tvb, offset, 1)[0]));
             if (is_copy_both(&message)) {
                 show_run(tvb, pinfo, tree, conn, state, run, offset);
                 add_pgsql_header(tree, pinfo, state, &message, "Copy both response");
@@ -632,7 +675,12 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
         col_clear(pinfo->cinfo, COL_INFO);
         end_info(state);
         col_clear(pinfo->cinfo, COL_INFO);
-        col_append_str(pinfo->cinfo, COL_INFO, wmem_strbuf_get_str(state->info) + state->info_on_column);
+        const char *info = wmem_strbuf_get_str(state->info) + state->info_on_column;
+        /* What stands before it comes from an earlier part of the frame. */
+        if (state->info_on_column > 0)
+            col_append_str(pinfo->cinfo, COL_INFO, info);
+        else
+            col_append_sep_str(pinfo->cinfo, COL_INFO, ", ", info);
         col_set_fence(pinfo->cinfo, COL_INFO);
         state->info_on_column = wmem_strbuf_get_len(state->info);
         proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", wmem_strbuf_get_str(state->info));
@@ -640,17 +688,18 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     return end;
 }
 
-/* Looks at the complete messages of a segment that is seen for the first time. True when a stream begins in it. */
+/* Looks at the complete messages of a segment: tracks them when it is seen for the first time, else only counts them. True
+ * when a stream begins in it. */
 static bool
 scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct frame_state *state)
 {
-    uint32_t direction = get_direction(conn, pinfo);
     int offset = 0, end = (int)tvb_reported_length(tvb);
     uint32_t before = state->next;
+    bool visited = PINFO_FD_VISITED(pinfo);
     struct message message;
     bool aligned;
 
-    if (conn->scanned != pinfo->num) {
+    if (!visited && conn->scanned != pinfo->num) {
         conn->scanned = pinfo->num;
         conn->pending = wmem_array_new(pinfo->pool, sizeof(struct pgrepl_record));
     }
@@ -658,20 +707,22 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
     int desegment_offset = pinfo->desegment_offset;
     bool complete = true;
     while (offset < end) {
-        complete = next_message(tvb, pinfo, direction, offset, true, &message, &aligned);
+        complete = next_message(tvb, pinfo, conn, NULL, offset, true, &message, &aligned);
         if (!complete || !aligned)
             break;
+        offset += (int)message.reported;
+        state->next++;
+        if (visited)
+            continue;
         struct pgrepl_record record = track(conn, pinfo->num, &message);
         wmem_array_append_one(conn->pending, record);
-        state->next++;
-        offset += (int)message.reported;
         if (pgrepl_session_in_copy(conn->session))
             break;
     }
     /* Asking TCP for more is up to whoever dissects the segment. */
     pinfo->desegment_len = desegment_len;
     pinfo->desegment_offset = desegment_offset;
-    if (!pgrepl_session_in_copy(conn->session))
+    if (visited || !pgrepl_session_in_copy(conn->session))
         return false;
     state->next = before;
     struct frame_messages entry = { pinfo->num, wmem_array_get_count(conn->records) };
@@ -679,16 +730,21 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
     for (unsigned i = 0; i < wmem_array_get_count(conn->pending); i++)
         wmem_array_append(conn->records, wmem_array_index(conn->pending, i), 1);
     conn->split_from = pinfo->num;
+    conn->split_after = before;
     return true;
 }
 
 static int
 dissect_connection(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data, struct connection *conn)
 {
-    struct frame_state *state = get_frame_state(pinfo);
-    if (conn->split_from != 0 && pinfo->num >= conn->split_from)
+    struct frame_state *state = get_frame_state(pinfo, conn);
+    /* A packet quoted in an error message is not part of the stream. */
+    if (pinfo->flags.in_error_pkt)
+        return delegate(conn, state, tvb, pinfo, tree, data);
+    bool in_first_frame = pinfo->num == conn->split_from;
+    if (conn->split_from != 0 && pinfo->num >= conn->split_from && !(in_first_frame && state->next < conn->split_after))
         return dissect_messages(tvb, pinfo, tree, conn, state);
-    if (!PINFO_FD_VISITED(pinfo) && scan_messages(tvb, pinfo, conn, state))
+    if ((!PINFO_FD_VISITED(pinfo) || in_first_frame) && scan_messages(tvb, pinfo, conn, state))
         return dissect_messages(tvb, pinfo, tree, conn, state);
     return delegate(conn, state, tvb, pinfo, tree, data);
 }
@@ -708,7 +764,7 @@ static ws_bool
 dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
 {
     unsigned captured = tvb_captured_length(tvb);
-    if (captured == 0 || !proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
+    if (captured == 0 || pinfo->flags.in_error_pkt || !proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
         return false;
     uint32_t guess = pgrepl_guess(tvb_get_ptr(tvb, 0, captured), captured, tvb_reported_length(tvb));
     if (guess == PGREPL_GUESSED_NO)
@@ -721,7 +777,7 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
     /* From this frame on only: the frames before it stay what they were on the first pass. */
     conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, front_handle);
     /* Wireshark has put the heuristic's protocol on the list of layers. */
-    get_frame_state(pinfo)->has_pgsql_layer = true;
+    get_frame_state(pinfo, conn)->has_pgsql_layer = true;
     dissect_connection(tvb, pinfo, tree, data, conn);
     return true;
 }
@@ -834,7 +890,7 @@ register_fields(void)
     hf_positions = g_new(int, field_count);
     ei_notes = g_new(expert_field, field_count);
     hf_register_info *fields = g_new0(hf_register_info, 2 * field_count);
-    ei_register_info *notes = g_new0(ei_register_info, field_count);
+    ei_register_info *notes = g_new0(ei_register_info, field_count + 1);
     int hf_count = 0, ei_count = 0;
     const expert_field no_expert_field = EI_INIT;
 
@@ -866,6 +922,9 @@ register_fields(void)
         }
     }
     proto_register_field_array(proto_pgrepl, fields, hf_count);
+    notes[ei_count].ids = &ei_left_out;
+    const expert_field_info left_out = { "pgrepl.expert.left_out", PI_UNDECODED, PI_NOTE, "Left out", EXPFILL };
+    notes[ei_count++].eiinfo = left_out;
     expert_register_field_array(expert_register_protocol(proto_pgrepl), notes, ei_count);
 }
 

@@ -338,6 +338,39 @@ pub unsafe extern "C" fn pgrepl_message_size(direction: u32, bytes: *const u8, a
     })
 }
 
+/// As pgrepl_message_size(), for a message of a session at its present place in the stream. In a replication stream it
+/// asks for more evidence than type byte and length: after lost bytes any text may look like these. `bytes` are the first
+/// of the `available` bytes that are left of the segment; give 64 where there are as many.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `bytes` have `length` readable bytes, `size` be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_message_size(
+    session: *const SessionHandle,
+    direction: u32,
+    bytes: *const u8,
+    length: size_t,
+    available: size_t,
+    size: *mut size_t,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(direction), Some(bytes)) = (session.as_ref(), direction_of(direction), slice(bytes, length)) else {
+            return Status::InvalidArgument;
+        };
+        if size.is_null() || length > available {
+            return Status::InvalidArgument;
+        }
+        match handle.session.message_size(direction, bytes, available) {
+            Size::Known(length) => {
+                *size = length;
+                Status::Ok
+            }
+            Size::NeedsMore => Status::NeedsMore,
+            Size::NotAMessage => Status::NotAMessage,
+        }
+    })
+}
+
 /// Judges a TCP segment of an unknown connection: PGREPL_GUESSED_... Needs at least 60 fitting bits for an answer other
 /// than PGREPL_GUESSED_NO. `reported` is the length of the segment on the wire.
 ///
@@ -520,7 +553,7 @@ pub unsafe extern "C" fn pgrepl_walk_start(
 
 /// Fills `spans` with the next fields of the message; `count` tells how many, 0 when the message is done.
 ///
-/// `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for text that is made for the
+/// `count` is set to 0 first, whatever the status. `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for text that is made for the
 /// spans of this call (notes, labels, decoded values), of `text_room` bytes. A single text takes an eighth of it at
 /// most, and is cut there with an ellipsis: 64 KiB do for nearly everything, 0 (then NULL is allowed) for the fields of
 /// the wire in UTF-8. No memory is allocated.
@@ -612,7 +645,8 @@ pub unsafe extern "C" fn pgrepl_lsn_text(lsn: u64, text: *mut c_char) -> Status 
 }
 
 /// Turns a time of the wire into seconds and nanoseconds since the Unix epoch, 1970-01-01 00:00:00 UTC.
-/// PGREPL_STATUS_INFINITY and PGREPL_STATUS_MINUS_INFINITY say that it is no point in time.
+/// PGREPL_STATUS_INFINITY and PGREPL_STATUS_MINUS_INFINITY say that it is no point in time; then `seconds` are farther
+/// away than any.
 ///
 /// # Safety
 /// `seconds` and `nanoseconds` must be writable.
@@ -627,8 +661,14 @@ pub unsafe extern "C" fn pgrepl_unix_time(microseconds: i64, seconds: *mut i64, 
                 (*seconds, *nanoseconds) = (s, ns);
                 Status::Ok
             }
-            Time::Infinity => Status::Infinity,
-            Time::MinusInfinity => Status::MinusInfinity,
+            Time::Infinity | Time::MinusInfinity => {
+                (*seconds, *nanoseconds) = (microseconds / 1_000_000 + value::EPOCH_SECONDS, 0);
+                if microseconds > 0 {
+                    Status::Infinity
+                } else {
+                    Status::MinusInfinity
+                }
+            }
         }
     })
 }

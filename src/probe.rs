@@ -1,6 +1,6 @@
 //! Telling messages in a TCP stream: where they end, and whether a stream is PostgreSQL's at all.
 
-use crate::formats;
+use crate::formats::{self, Layer};
 use crate::session::Direction;
 
 /// Type byte and length word; the length counts itself but not the type byte.
@@ -40,6 +40,50 @@ pub fn message_size(direction: Direction, bytes: &[u8]) -> Size {
     match number(1) {
         length @ 4..=MAX_MESSAGE if letters.contains(&header[0]) => Size::Known(length + 1),
         _ => Size::NotAMessage,
+    }
+}
+
+/// The length word of a CopyData that cannot be one.
+pub fn wrong_length(bytes: &[u8]) -> Option<i32> {
+    let length = bytes.get(1..HEADER)?.iter().fold(0, |number: u32, byte| number << 8 | *byte as u32);
+    let wrong = bytes[0] == b'd' && !(4..=MAX_MESSAGE as u32).contains(&length);
+    wrong.then_some(length as i32)
+}
+
+/// The same in a replication stream, where few letters can stand. A message that goes beyond the `available` bytes of the
+/// segment has to look like one of the stream before more is asked for it; `NeedsMore` when there is too little to judge.
+pub fn in_stream(direction: Direction, bytes: &[u8], length: usize, available: usize) -> Size {
+    /// Messages other than CopyData are short there.
+    const MAX_OTHER: usize = 64 * 1024;
+    let letters: &[u8] = match direction {
+        Direction::Backend => b"dcCENSTDZ",
+        Direction::Frontend => b"dcfQX",
+    };
+    let letter = bytes[0];
+    let empty = matches!(letter, b'c' | b'X');
+    let body = length - HEADER;
+    if !letters.contains(&letter) || empty && body > 0 || letter == b'Z' && body != 1 || letter != b'd' && body > MAX_OTHER {
+        return Size::NotAMessage;
+    }
+    if letter != b'd' || length <= available {
+        return Size::Known(length);
+    }
+    let Some(tag) = bytes.get(HEADER) else { return Size::NeedsMore };
+    let layer = match direction {
+        Direction::Backend => Layer::WalsenderBackend,
+        Direction::Frontend => Layer::WalsenderFrontend,
+    };
+    let Some(message) = formats::find(layer, *tag) else { return Size::NotAMessage };
+    if message.tag != b'w' {
+        return if body == message.min_length() { Size::Known(length) } else { Size::NotAMessage };
+    }
+    // A clock that shows a time of our days: 0 is sent by some servers that are not PostgreSQL.
+    let Some(time) = bytes.get(HEADER + 17..HEADER + 25) else { return Size::NeedsMore };
+    let time = time.iter().fold(0, |number: u64, byte| number << 8 | *byte as u64);
+    if time == 0 || TIMES.contains(&time) {
+        Size::Known(length)
+    } else {
+        Size::NotAMessage
     }
 }
 
@@ -125,6 +169,29 @@ mod tests {
         assert_eq!(size(b"Q\0\0\0\x05"), Size::NotAMessage);
         assert_eq!(message_size(Direction::Frontend, b"Q\0\0\0\x05"), Size::Known(6));
         assert_eq!(message_size(Direction::Frontend, &SSL_REQUEST), Size::Known(8));
+    }
+
+    #[test]
+    fn in_a_stream_lengths_need_evidence() {
+        let size = |bytes: &[u8], available: usize| match message_size(Direction::Backend, bytes) {
+            Size::Known(length) => in_stream(Direction::Backend, bytes, length, available),
+            other => other,
+        };
+        // Text of the middle of a message.
+        for text in ["n 12 and 1 2 3", "242t\0 and more", "A-266d and more", "t\0\0\0\x05 and more", "d 12 and 1 2 3"] {
+            assert_eq!(size(text.as_bytes(), text.len()), Size::NotAMessage, "{text}");
+        }
+        let data = copy_data(b'w', &[&[0; 16], &NOW.to_be_bytes(), &[0; 4000]]);
+        assert_eq!(size(&data[..5], 5), Size::NeedsMore);
+        assert_eq!(size(&data[..29], 29), Size::NeedsMore);
+        assert_eq!(size(&data[..30], 30), Size::Known(data.len()));
+        assert_eq!(size(b"Z\0\0\0\x05I", 6), Size::Known(6));
+        assert_eq!(size(b"C\0\0\0\x0bCOPY", 9), Size::Known(12));
+        let keepalive = copy_data(b'k', &[&[0; 17]]);
+        assert_eq!(size(&keepalive[..6], 6), Size::Known(23));
+        assert_eq!(size(&keepalive[..5], 5), Size::NeedsMore);
+        // What is all there may be anything.
+        assert_eq!(size(&copy_data(b'?', &[&[0; 17]]), 23), Size::Known(23));
     }
 
     #[test]

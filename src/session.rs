@@ -8,7 +8,7 @@ use crate::command::Command;
 use crate::encoding::Encoding;
 use crate::fields::Field;
 use crate::formats::{self, Format, Layer};
-use crate::probe::HEADER;
+use crate::probe::{self, Size, HEADER};
 use crate::relation::{self, Memory, Relation};
 use crate::walk;
 
@@ -175,6 +175,21 @@ impl Session {
         self.mode != Mode::Query
     }
 
+    /// How long the message is that begins here, in the present mode of the connection. It asks for more evidence than
+    /// the message itself: what begins here may be the middle of a message whose beginning was lost, and a wrong length
+    /// would swallow what follows. `available` bytes of the segment are left.
+    pub fn message_size(&self, direction: Direction, bytes: &[u8], available: usize) -> Size {
+        let size = probe::message_size(direction, bytes);
+        let streams = match direction {
+            Direction::Backend => matches!(self.mode, Mode::Replication(_)),
+            Direction::Frontend => self.client_answers,
+        };
+        match size {
+            Size::Known(length) if streams => probe::in_stream(direction, bytes, length, available),
+            size => size,
+        }
+    }
+
     /// A message of the connection, from its type byte (or, at startup, its length) on. `bytes` may be cut short.
     #[inline]
     pub fn track(&mut self, direction: Direction, bytes: &[u8], reported: usize, position: u64) -> Record {
@@ -185,8 +200,8 @@ impl Session {
             }
             (Some(b'Q'), Direction::Frontend) => {
                 let text = bytes.get(HEADER..).unwrap_or(&[]);
-                let end = memchr::memchr(0, text).unwrap_or(text.len());
-                self.command(&text[..end]);
+                // Half a command, cut off by the capture, would be taken for another one.
+                self.command = memchr::memchr(0, text).map_or(Command::Other, |end| Command::parse(&text[..end]));
                 self.client_answers = false;
             }
             (Some(0), Direction::Frontend) => self.track_startup(bytes),
@@ -195,7 +210,15 @@ impl Session {
             (Some(letter), Direction::Frontend) if *letter != b'c' => self.client_answers = false,
             (Some(b'W'), Direction::Backend) => self.begin_replication(),
             (Some(b'H'), Direction::Backend) if self.command == Command::BaseBackup => self.mode = Mode::Backup(None),
-            (Some(b'H' | b'G' | b'C' | b'E'), Direction::Backend) => self.mode = Mode::Query,
+            (Some(b'H' | b'G'), Direction::Backend) => self.mode = Mode::Query,
+            (Some(b'C'), Direction::Backend) => {
+                self.mode = Mode::Query;
+                self.remember_slot();
+            }
+            (Some(b'E'), Direction::Backend) => {
+                self.mode = Mode::Query;
+                self.command = Command::Other;
+            }
             (Some(b'Z'), Direction::Backend) => {
                 self.mode = Mode::Query;
                 self.command = Command::Other;
@@ -222,13 +245,22 @@ impl Session {
         }
     }
 
-    /// The text of a command, as in a Query message.
+    /// A command that the caller knows to have succeeded; START_REPLICATION begins a new stream.
     pub fn command(&mut self, text: &[u8]) {
         self.command = Command::parse(text);
+        self.remember_slot();
+        if matches!(self.command, Command::StartReplication(_)) {
+            self.mode = Mode::Query;
+        }
+    }
+
+    /// CREATE_REPLICATION_SLOT has succeeded.
+    fn remember_slot(&mut self) {
         if let Command::CreateReplicationSlot { slot, plugin: Some(plugin) } = &self.command {
             let plugins = &mut self.shared.borrow_mut().plugins;
-            if plugins.len() < MAX_SLOTS {
-                plugins.insert((self.server, slot.clone()), plugin.clone());
+            let key = (self.server, slot.clone());
+            if plugins.len() < MAX_SLOTS || plugins.contains_key(&key) {
+                plugins.insert(key, plugin.clone());
             }
         }
     }
@@ -494,14 +526,20 @@ mod tests {
     #[test]
     fn start_replication_decides_the_payload() {
         let shared: Rc<RefCell<Shared>> = Rc::default();
-        let payload = |server: u64, commands: &[&str]| {
+        let answered = |server: u64, commands: &[&str], failed: bool| {
             let mut s = Session::new(shared.clone(), server, Payload::Unknown);
             for text in commands {
                 query(&mut s, text);
+                if text.starts_with("CREATE") {
+                    let (letter, answer) = if failed { (b'E', &b"SERROR\0\0"[..]) } else { (b'C', &b"CREATE_REPLICATION_SLOT\0"[..]) };
+                    track(&mut s, Direction::Backend, letter, answer);
+                    track(&mut s, Direction::Backend, b'Z', b"I");
+                }
             }
             track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
             track(&mut s, Direction::Backend, b'd', b"w").payload()
         };
+        let payload = |server: u64, commands: &[&str]| answered(server, commands, false);
         assert_eq!(payload(1, &["START_REPLICATION SLOT a LOGICAL 0/0 (proto_version '1', publication_names 'p')"]), Payload::Pgoutput);
         assert_eq!(payload(1, &["START_REPLICATION SLOT a LOGICAL 0/0"]), Payload::OtherPlugin);
         assert_eq!(payload(1, &["START_REPLICATION 0/0 TIMELINE 1"]), Payload::Physical);
@@ -509,9 +547,35 @@ mod tests {
         // The plugin of a slot is known to all connections of that server, and wins over the options.
         let create = "CREATE_REPLICATION_SLOT a LOGICAL test_decoding";
         let start = "START_REPLICATION SLOT a LOGICAL 0/0 (proto_version '1')";
+        assert_eq!(answered(1, &[create, start], true), Payload::Pgoutput, "there is no such slot");
         assert_eq!(payload(1, &[create, start]), Payload::OtherPlugin);
         assert_eq!(payload(1, &[start]), Payload::OtherPlugin);
         assert_eq!(payload(2, &[start]), Payload::Pgoutput);
+    }
+
+    /// Half a command is no command.
+    #[test]
+    fn a_cut_command_is_not_known() {
+        let mut s = session();
+        let text = b"START_REPLICATION SLOT a LOGICAL 0/0 (proto_version '1', publication_names 'p')\0";
+        let whole = message(b'Q', text);
+        s.track(Direction::Frontend, &whole[..50], whole.len(), 0);
+        track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
+        assert_eq!(track(&mut s, Direction::Backend, b'd', b"w").payload(), Payload::Unknown);
+    }
+
+    #[test]
+    fn a_told_command_begins_a_new_stream() {
+        let mut s = session();
+        s.command(b"START_REPLICATION 0/0");
+        assert_eq!(s.track_replication(Direction::Backend, b"w", 1, 0).payload(), Payload::Physical);
+        s.command(b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '2', publication_names 'p')");
+        let data = |change: &[u8]| [b"w".as_slice(), &[0; 24], change].concat();
+        let start = data(b"S\0\0\x03\x20\x01");
+        assert_eq!(s.track_replication(Direction::Backend, &start, start.len(), 0).payload(), Payload::Pgoutput);
+        s.command(b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '2', publication_names 'p')");
+        let insert = data(b"I");
+        assert!(!s.track_replication(Direction::Backend, &insert, insert.len(), 0).has_xid());
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, names: Option<Names>
         Content::Unaligned => return write!(to, "Part of a message"),
         _ => {}
     }
+    if bytes.is_empty() {
+        return write!(to, "CopyData, {reported} bytes");
+    }
     let mut walk = Walk::new(record, bytes, reported, names, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     // What tells a message apart stands within its first fields.

@@ -13,8 +13,8 @@ use crate::session::{Content, Names, Payload, Record};
 /// One field of a message: where it is and what it says.
 ///
 /// Spans come in documented order. A group comes before its members, which have a greater depth; its `length` is 0,
-/// because it reaches to the end of its last member. All other fields of depth 0 and below that are not bits of a
-/// byte before them lie one after another without gap or overlap.
+/// because it reaches to the end of its last member. Notes speak of the bytes that follow. All other fields of
+/// the wire, but for the bits of a byte before them, lie one after another without gap or overlap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
@@ -271,7 +271,18 @@ impl<'a> Walk<'a> {
                 return self.rest(out, Field::BackupData);
             }
             Content::Unaligned => {
-                self.note(out, Field::NoteNotCaptured, format_args!("not the beginning of a message: what came before was not captured"));
+                match crate::probe::wrong_length(self.bytes) {
+                    Some(length) => self.note(
+                        out,
+                        Field::NoteMalformed,
+                        format_args!("CopyData: the length {length} is not between 4 and {}", crate::probe::MAX_MESSAGE),
+                    ),
+                    None => self.note(
+                        out,
+                        Field::NoteNotCaptured,
+                        format_args!("not the beginning of a message: what came before was not captured"),
+                    ),
+                }
                 return self.undecoded(out);
             }
             Content::CopyData if self.record.from_client() => Layer::WalsenderFrontend,
