@@ -549,10 +549,11 @@ impl<'a> Walk<'a> {
             let Some(&kind) = self.bytes.get(self.pos) else { return self.short(out, Field::ValueKind, 1) };
             let column = relation.and_then(|relation| relation.columns.get(self.done as usize - 1));
             let start = self.pos;
+            let changed_from = self.old_value(start);
             match column {
                 Some(column) if self.labels => {
                     let value = value_at(self.bytes, start);
-                    self.group_with(out, Field::ValueGroup, self.done as u64, |out| self.value_label(out, column, value))
+                    self.group_with(out, Field::ValueGroup, self.done as u64, |out| self.value_label(out, column, value, changed_from))
                 }
                 _ => self.numbered_group(out, Field::ValueGroup),
             }
@@ -564,7 +565,7 @@ impl<'a> Walk<'a> {
                 b'b' => Field::ValueBinary,
                 b'n' | b'u' => {
                     if let Some(column) = column {
-                        self.name_value(out, column, start);
+                        self.name_value(out, column, start, changed_from.is_some());
                     }
                     self.depth -= 1;
                     continue;
@@ -601,29 +602,36 @@ impl<'a> Walk<'a> {
                 self.pos = end;
             }
             if let Some(column) = column {
-                self.name_value(out, column, start);
+                self.name_value(out, column, start, changed_from.is_some());
             }
             self.depth -= 1;
         }
     }
 
+    /// The old value of the column that begins at `start`, where the message has one and it differs.
+    #[inline]
+    fn old_value(&mut self, start: usize) -> Option<Value<'a>> {
+        if self.tuple != b'N' || self.old_left == 0 {
+            return None;
+        }
+        let (old, next) = value_at(self.bytes, self.old)?;
+        (self.old, self.old_left) = (next, self.old_left - 1);
+        let (new, _) = value_at(self.bytes, start)?;
+        // Columns outside the key have no old value in a key.
+        let comparable = new != Value::Unchanged && (self.old_is_row || old != Value::Null);
+        (comparable && new != old).then_some(old)
+    }
+
     /// What the Relation adds to the value that began at `start` and has just been walked.
-    fn name_value(&mut self, out: &mut Out, column: &'a Column, start: usize) {
+    fn name_value(&mut self, out: &mut Out, column: &'a Column, start: usize, changed: bool) {
         self.push_static(out, Field::ValueColumn, &column.name);
         self.push_static(out, Field::ValueType, &column.type_name);
         if column.key {
             self.push_flag(out, Field::ValueKey);
         }
         let Some((value, _)) = value_at(self.bytes, start) else { return };
-        if self.tuple == b'N' && self.old_left > 0 {
-            if let Some((old, next)) = value_at(self.bytes, self.old) {
-                (self.old, self.old_left) = (next, self.old_left - 1);
-                // Columns outside the key have no old value in a key.
-                let comparable = value != Value::Unchanged && (self.old_is_row || old != Value::Null);
-                if comparable && value != old {
-                    self.push_flag(out, Field::ValueChanged);
-                }
-            }
+        if changed {
+            self.push_flag(out, Field::ValueChanged);
         }
         let limit = out.text_limit();
         if let Value::Binary(bytes) = value {
@@ -678,18 +686,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// `total numeric(10,2): 19.90`
-    fn value_label(&self, out: &mut Out, column: &Column, value: Option<(Value, usize)>) -> fmt::Result {
+    /// `total numeric(10,2): 20.90 (was 19.90)`
+    fn value_label(&self, out: &mut Out, column: &Column, value: Option<(Value, usize)>, changed_from: Option<Value>) -> fmt::Result {
         let key = if column.key { " (key)" } else { "" };
         write!(out, "{} {}{key}: ", column.name, column.type_name)?;
         match value {
-            None => Ok(()),
-            Some((Value::Null, _)) if self.is_not_sent(column) => out.write_str("not sent"),
-            Some((value, _)) => {
-                let _ = out.limited(VALUE_LABEL * 2, |out| self.write_value(out, column, value));
-                Ok(())
-            }
+            None => {}
+            Some((Value::Null, _)) if self.is_not_sent(column) => out.write_str("not sent")?,
+            Some((value, _)) => _ = out.limited(2 * VALUE_LABEL, |out| self.write_value(out, column, value)),
         }
+        let Some(old) = changed_from else { return Ok(()) };
+        out.write_str(" (was ")?;
+        let _ = out.limited(2 * VALUE_LABEL, |out| self.write_value(out, column, old));
+        out.write_char(')')
     }
 
     /// `New row: id=42, total=19.90, note=NULL`, from the tuple's count on.

@@ -191,6 +191,14 @@ fn changed_bytes_are_survived() {
         (state >> 8) as usize % below
     };
     let messages = messages();
+    // A session that knows two tables, of which one has types that do not fit the values.
+    let names = Session::pgoutput();
+    names.pgoutput_message(&hex(
+        "52000040017075626c6963006974656d73006400030169640000000017ffffffff006e616d650000000019ffffffff006e6f74650000000019ffffffff",
+    ));
+    names.pgoutput_message(&hex(
+        "52000040117075626c6963006e006400040169640000000017ffffffff006100000006a4ffffffff006200000003efffffffff0063000000408900000001",
+    ));
     for round in 0..200_000 {
         let (bytes, record) = &messages[random(messages.len())];
         let mut bytes = bytes.clone();
@@ -208,10 +216,13 @@ fn changed_bytes_are_survived() {
             record.content = random(256) as u8;
             record.payload = random(256) as u8;
             record.flags = random(256) as u8;
+            record.encoding = random(40) as u8;
         }
+        record.relation = random(4) as u32;
         let cut = random(bytes.len() + 1);
         let captured = if round % 2 == 0 { &bytes[..] } else { &bytes[..cut] };
-        let spans = walk(&record, captured, bytes.len(), 12 + random(40));
+        let session = (round % 3 > 0).then_some(&names);
+        let spans = walk_with(session, &record, captured, bytes.len(), 12 + random(40), random(9000), round as u32 % 2);
         assert!(all_within(&spans, captured.len()));
         if !spans.is_empty() {
             tiles(&spans, captured).unwrap_or_else(|error| panic!("{error}: {spans:?}"));

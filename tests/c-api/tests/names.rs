@@ -135,6 +135,7 @@ fn null_empty_unchanged_and_not_sent_differ() {
     // Only the key has an old value to differ from.
     let changed: Vec<_> = spans.windows(4).filter(|w| w[3].name == "pgrepl.value.changed").map(|w| w[0].words()).collect();
     assert_eq!(changed, ["id"]);
+    assert!(labels(&spans).contains(&"id integer (key): 2 (was 1)".to_string()), "{:?}", labels(&spans));
 }
 
 #[test]
@@ -153,6 +154,7 @@ fn changed_columns_stand_out() {
         }
     }
     assert_eq!(changed, ["total", "note"]);
+    assert_eq!(labels(&spans)[7..], ["total numeric(10,2): 2.00 (was 1.00)", "note text: x (was NULL)"]);
 }
 
 #[test]
