@@ -528,10 +528,11 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
 {
     char words[MAX_INFO];
     struct message payload = *message;
+    /* A message is only taken for one when its header is there. */
     unsigned header = record->content == PGREPL_CONTENT_UNALIGNED ? 0 : MIN(header_length, message->captured);
     payload.offset += header;
     payload.captured -= header;
-    payload.reported -= MIN(header_length, message->reported) == header_length && header > 0 ? header_length : header;
+    payload.reported -= header;
 
     const uint8_t *bytes = payload.captured > 0 ? tvb_get_ptr(payload.tvb, payload.offset, payload.captured) : NULL;
     if (pgrepl_summary(conn->session, record, bytes, payload.captured, payload.reported, words, sizeof words) != PGREPL_STATUS_OK)
