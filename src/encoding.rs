@@ -147,8 +147,8 @@ impl Encoding {
 
     /// The encoding by its number in a record.
     pub fn from_number(number: u8) -> Encoding {
-        if number == Utf8 as u8 {
-            return Utf8;
+        if number <= Ascii as u8 {
+            return if number == Ascii as u8 { Ascii } else { Utf8 };
         }
         NAMES.iter().map(|(_, encoding)| *encoding).find(|encoding| *encoding as u8 == number).unwrap_or_default()
     }
@@ -305,6 +305,7 @@ mod tests {
         for (name, encoding) in NAMES {
             assert_eq!(Encoding::from_number(*encoding as u8), *encoding, "{name}");
         }
+        assert_eq!(Encoding::from_number(Encoding::from_name(b"EUC_TW") as u8), Encoding::Ascii);
         assert_eq!(Encoding::from_number(200), Encoding::Utf8);
     }
 }

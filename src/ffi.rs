@@ -97,9 +97,17 @@ pub struct Options {
 /// What connections of one capture know together, and the sessions themselves.
 pub struct CaptureHandle {
     shared: Rc<RefCell<Shared>>,
-    // Boxed one by one, because C holds pointers to them.
-    #[allow(clippy::vec_box)]
-    sessions: Vec<Box<SessionHandle>>,
+    /// From `Box::into_raw`: C holds pointers to them.
+    sessions: Vec<*mut SessionHandle>,
+}
+
+impl Drop for CaptureHandle {
+    fn drop(&mut self) {
+        for session in self.sessions.drain(..) {
+            // SAFETY: made by `Box::into_raw`, and given back nowhere else.
+            drop(unsafe { Box::from_raw(session) });
+        }
+    }
 }
 
 /// One connection.
@@ -302,9 +310,8 @@ pub unsafe extern "C" fn pgrepl_session_new(capture: *mut CaptureHandle, options
                 _ => return Status::InvalidArgument,
             };
         }
-        let mut handle = Box::new(SessionHandle { session: Session::new(capture.shared.clone(), server, payload) });
-        session = &mut *handle;
-        capture.sessions.push(handle);
+        session = Box::into_raw(Box::new(SessionHandle { session: Session::new(capture.shared.clone(), server, payload) }));
+        capture.sessions.push(session);
         Status::Ok
     });
     session
@@ -571,14 +578,16 @@ pub unsafe extern "C" fn pgrepl_walk_next(
     count: *mut size_t,
 ) -> Status {
     guard(|| {
-        let Some(inside) = walk.cast::<WalkInside>().as_mut() else { return Status::InvalidArgument };
-        if count.is_null() || spans.is_null() || room < PGREPL_MIN_SPANS || (text.is_null() && text_room > 0) {
+        if walk.is_null() || count.is_null() || spans.is_null() || room < PGREPL_MIN_SPANS || (text.is_null() && text_room > 0) {
             return Status::InvalidArgument;
         }
         *count = 0;
-        if inside.set_up != SET_UP {
+        let inside = walk.cast::<WalkInside>();
+        // Before anything is taken for a walk.
+        if ptr::addr_of!((*inside).set_up).read() != SET_UP {
             return Status::InvalidArgument;
         }
+        let inside = &mut *inside;
         let room = room.min(isize::MAX as usize / size_of::<Span>());
         let spans = std::slice::from_raw_parts_mut(spans.cast::<MaybeUninit<Span>>(), room);
         let text = match text_room {

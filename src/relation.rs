@@ -11,6 +11,9 @@ use crate::types::{self, Context};
 /// that stays unknown: its rows are shown by position.
 pub(crate) const MAX_VERSIONS: usize = 1_000_000;
 pub(crate) const MAX_TYPES: usize = 10_000;
+/// Open streamed transactions, bytes of a type's name (the server allows 63), that are remembered.
+const MAX_STREAMS: usize = 10_000;
+const MAX_NAME: usize = 1024;
 pub(crate) const MAX_BYTES: usize = 256 << 20;
 
 /// A column, as its Relation message describes it. Texts are UTF-8.
@@ -31,8 +34,41 @@ pub struct Relation {
     /// `namespace.name`
     pub table: String,
     pub columns: Vec<Column>,
-    /// The user types that were known at that place.
-    pub types: Rc<Types>,
+    /// The Type messages of the columns' types, as they were at that place.
+    types: Vec<(u32, TypeName)>,
+}
+
+/// Namespace and name of a type on the wire.
+type TypeName = (Vec<u8>, Vec<u8>);
+
+/// A Relation and the encoding of a row: all that decoding a value needs.
+pub struct RowContext<'r> {
+    pub relation: &'r Relation,
+    pub encoding: Encoding,
+}
+
+impl Context for RowContext<'_> {
+    fn user_type(&self, oid: u32) -> Option<(&[u8], &[u8])> {
+        let (_, (namespace, name)) = self.relation.types.iter().find(|(known, _)| *known == oid)?;
+        Some((namespace, name))
+    }
+
+    fn write_text(&self, bytes: &[u8], out: &mut dyn Write) -> std::fmt::Result {
+        self.encoding.write(bytes, out)
+    }
+
+    fn is_text(&self, bytes: &[u8]) -> bool {
+        self.encoding.fits(bytes)
+    }
+}
+
+impl Relation {
+    /// Bytes that it takes, about.
+    fn size(&self) -> usize {
+        let columns = self.columns.iter().map(|column| 64 + column.name.capacity() + column.type_name.capacity());
+        let types = self.types.iter().map(|(_, (namespace, name))| 64 + namespace.len() + name.len());
+        128 + self.table.capacity() + columns.sum::<usize>() + types.sum::<usize>()
+    }
 }
 
 /// A Relation message: where it was, and what it said.
@@ -42,24 +78,19 @@ pub struct Version {
     pub relation: Rc<Relation>,
 }
 
-/// Types by OID: namespace and name on the wire.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Types {
-    by_oid: HashMap<u32, (Vec<u8>, Vec<u8>)>,
-    pub encoding: Encoding,
+/// Types by OID, while a Relation message is read.
+struct TypesNow<'m> {
+    types: &'m HashMap<u32, TypeName>,
+    encoding: Encoding,
 }
 
-impl Context for Types {
+impl Context for TypesNow<'_> {
     fn user_type(&self, oid: u32) -> Option<(&[u8], &[u8])> {
-        self.by_oid.get(&oid).map(|(namespace, name)| (&namespace[..], &name[..]))
+        self.types.get(&oid).map(|(namespace, name)| (&namespace[..], &name[..]))
     }
 
     fn write_text(&self, bytes: &[u8], out: &mut dyn Write) -> std::fmt::Result {
         self.encoding.write(bytes, out)
-    }
-
-    fn is_text(&self, bytes: &[u8]) -> bool {
-        self.encoding.fits(bytes)
     }
 }
 
@@ -73,7 +104,9 @@ pub struct Memory {
     /// The ones in force in a streamed transaction that has not ended, by its xid and OID. They count for all from its
     /// commit on, and no more after its abort: the server then sends them again.
     streamed: HashMap<u32, HashMap<u32, u32>>,
-    types: Rc<Types>,
+    /// The last of those, by OID.
+    last_streamed: HashMap<u32, u32>,
+    types: HashMap<u32, TypeName>,
     bytes: usize,
 }
 
@@ -109,16 +142,12 @@ impl Memory {
     /// A Type message, from its OID on.
     pub fn add_type(&mut self, bytes: &[u8]) {
         let mut parts = Parts(bytes);
-        let (Some(oid), Some(namespace), Some(name)) = (parts.oid(), parts.string(), parts.string()) else { return };
-        let is_new = self.types.user_type(oid) != Some((namespace, name));
-        let full = self.types.by_oid.len() >= MAX_TYPES || self.bytes >= MAX_BYTES;
-        if is_new && !full {
-            if Rc::strong_count(&self.types) > 1 {
-                // Relations keep what was known at their place.
-                self.bytes += self.types.by_oid.values().map(|(a, b)| 64 + a.len() + b.len()).sum::<usize>();
-            }
-            self.bytes += 64 + namespace.len() + name.len();
-            Rc::make_mut(&mut self.types).by_oid.insert(oid, (namespace.to_vec(), name.to_vec()));
+        let Some(oid) = parts.oid() else { return };
+        // What cannot be kept must not leave the name before it in force.
+        self.types.remove(&oid);
+        let (Some(namespace), Some(name)) = (parts.string(), parts.string()) else { return };
+        if self.types.len() < MAX_TYPES && namespace.len() <= MAX_NAME && name.len() <= MAX_NAME {
+            self.types.insert(oid, (namespace.to_vec(), name.to_vec()));
         }
     }
 
@@ -129,10 +158,7 @@ impl Memory {
             self.forget(bytes);
             return 0;
         }
-        if self.types.encoding != encoding {
-            Rc::make_mut(&mut self.types).encoding = encoding;
-        }
-        let Some(relation) = self.read_relation(bytes) else {
+        let Some(relation) = self.read_relation(bytes, encoding) else {
             self.forget(bytes);
             return 0;
         };
@@ -141,7 +167,7 @@ impl Memory {
             // Often nothing has changed.
             Some(before) if same(&before.relation, &relation) => before.relation.clone(),
             _ => {
-                self.bytes += bytes.len() + 96 * (1 + relation.columns.len());
+                self.bytes += relation.size();
                 Rc::new(relation)
             }
         };
@@ -149,10 +175,15 @@ impl Memory {
         self.versions.push(Version { position, relation });
         let index = self.versions.len() as u32;
         match stream {
-            Some(xid) if self.streamed.len() < MAX_TYPES || self.streamed.contains_key(&xid) => {
-                self.streamed.entry(xid).or_default().insert(oid, index)
+            Some(xid) if self.streamed.len() < MAX_STREAMS || self.streamed.contains_key(&xid) => {
+                self.streamed.entry(xid).or_default().insert(oid, index);
+                self.last_streamed.insert(oid, index);
             }
-            _ => self.current.insert(oid, index),
+            Some(_) => {
+                self.forget(bytes);
+                return 0;
+            }
+            None => _ = self.current.insert(oid, index),
         };
         index
     }
@@ -160,12 +191,14 @@ impl Memory {
     fn forget(&mut self, bytes: &[u8]) {
         if let Some(oid) = Parts(bytes).oid() {
             self.current.remove(&oid);
+            self.last_streamed.remove(&oid);
             self.streamed.values_mut().for_each(|relations| _ = relations.remove(&oid));
         }
     }
 
-    fn read_relation(&self, bytes: &[u8]) -> Option<Relation> {
-        let encoding = self.types.encoding;
+    fn read_relation(&self, bytes: &[u8], encoding: Encoding) -> Option<Relation> {
+        let now = TypesNow { types: &self.types, encoding };
+        let mut types: Vec<(u32, TypeName)> = Vec::new();
         let mut parts = Parts(bytes);
         let oid = parts.oid()?;
         let (namespace, name) = (parts.string()?, parts.string()?);
@@ -178,12 +211,17 @@ impl Memory {
             let type_oid = parts.oid()?;
             let modifier = i32::from_be_bytes(parts.take()?);
             let mut type_name = String::new();
-            let _ = types::write_format_type(&mut type_name, type_oid, modifier, &*self.types);
+            let _ = types::write_format_type(&mut type_name, type_oid, modifier, &now);
+            if let Some(user_type) = self.types.get(&type_oid) {
+                if types.len() < MAX_TYPES && !types.iter().any(|(oid, _)| *oid == type_oid) {
+                    types.push((type_oid, user_type.clone()));
+                }
+            }
             columns.push(Column { name, type_oid, type_name, key: flags & 1 != 0 });
         }
         let namespace = if namespace.is_empty() { "pg_catalog".into() } else { text(encoding, namespace) };
         let table = format!("{namespace}.{}", text(encoding, name));
-        Some(Relation { oid, table, columns, types: self.types.clone() })
+        Some(Relation { oid, table, columns, types })
     }
 
     /// Index and one more of the Relation in force for a table; 0: none is known.
@@ -195,8 +233,7 @@ impl Memory {
             }
         }
         // A table that only streamed transactions have described so far is better known from them than not at all.
-        let of_others = || self.streamed.values().filter_map(|relations| relations.get(&oid)).max();
-        self.current.get(&oid).or_else(of_others).copied().unwrap_or(0)
+        self.current.get(&oid).or_else(|| self.last_streamed.get(&oid)).copied().unwrap_or(0)
     }
 
     /// The version of such an index.
@@ -207,8 +244,14 @@ impl Memory {
     /// A streamed transaction has ended; what it said of tables holds for all when it is kept.
     pub fn end_stream(&mut self, xid: u32, keep: bool) {
         let Some(relations) = self.streamed.remove(&xid) else { return };
-        if keep {
-            self.current.extend(relations);
+        for (oid, index) in relations {
+            if self.last_streamed.get(&oid) == Some(&index) {
+                self.last_streamed.remove(&oid);
+            }
+            // What was said later, outside the stream, stays.
+            if keep && self.current.get(&oid).is_none_or(|later| *later < index) {
+                self.current.insert(oid, index);
+            }
         }
     }
 
@@ -216,10 +259,11 @@ impl Memory {
     pub fn reset(&mut self) {
         self.current.clear();
         self.streamed.clear();
-        self.types = Rc::default();
+        self.last_streamed.clear();
+        self.types.clear();
     }
 }
 
 fn same(a: &Relation, b: &Relation) -> bool {
-    a.oid == b.oid && a.table == b.table && a.columns == b.columns && (Rc::ptr_eq(&a.types, &b.types) || a.types == b.types)
+    a.oid == b.oid && a.table == b.table && a.columns == b.columns && a.types == b.types
 }

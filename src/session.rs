@@ -237,8 +237,15 @@ impl Session {
 
     /// Names and values, each with a terminating zero: of StartupMessage, or the one of ParameterStatus.
     fn track_parameters(&mut self, bytes: &[u8]) {
-        let mut strings = bytes.split(|byte| *byte == 0);
-        while let (Some(name), Some(value)) = (strings.next(), strings.next()) {
+        let mut left = bytes;
+        // A value without its terminating zero was cut off by the capture.
+        let mut string = || {
+            let end = memchr::memchr(0, left)?;
+            let text = &left[..end];
+            left = &left[end + 1..];
+            Some(text)
+        };
+        while let (Some(name), Some(value)) = (string(), string()) {
             if name == b"client_encoding" {
                 self.encoding = Encoding::from_name(value);
             }
@@ -436,12 +443,15 @@ impl Session {
     /// The tables of a Truncate, from its count on: an index of `truncations` and one more.
     fn track_truncate(&mut self, body: &[u8]) -> u32 {
         let Some(oids) = body.get(Format::Count32.min_length() + Format::Int8.min_length()..) else { return 0 };
+        if self.truncations.len() >= relation::MAX_VERSIONS || oids.len() > 4 * MAX_TRUNCATED {
+            return 0;
+        }
         let relations = oids.chunks_exact(4).map(|oid| {
             let index = self.memory.index_in_force(u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]]), self.stream);
             self.memory.version(index).map(|version| version.relation.clone())
         });
         let relations: Box<[_]> = relations.collect();
-        if self.truncations.len() >= relation::MAX_VERSIONS || relations.len() > MAX_TRUNCATED || relations.iter().all(Option::is_none) {
+        if relations.iter().all(Option::is_none) {
             return 0;
         }
         self.truncations.push(relations);

@@ -7,7 +7,7 @@ use crate::decode;
 use crate::encoding::Encoding;
 use crate::fields::{Field, Kind};
 use crate::formats::{find, Format, Item, Layer, Message, Presence, TUPLE_COLUMN, TUPLE_DATA};
-use crate::relation::Column;
+use crate::relation::{Column, RowContext};
 use crate::session::{Content, Names, Payload, Record};
 
 /// One field of a message: where it is and what it says.
@@ -104,8 +104,8 @@ impl Write for Out<'_> {
         if !self.one_line {
             return self.write_text(words);
         }
-        words.split_inclusive(char::is_control).try_for_each(|piece| match piece.chars().next_back() {
-            Some(last) if last.is_control() => {
+        words.split_inclusive(breaks_line).try_for_each(|piece| match piece.chars().next_back() {
+            Some(last) if breaks_line(last) => {
                 self.write_text(&piece[..piece.len() - last.len_utf8()])?;
                 last.escape_default().try_for_each(|c| self.write_text(c.encode_utf8(&mut [0; 4])))
             }
@@ -132,6 +132,11 @@ impl Out<'_> {
         }
         Ok(())
     }
+}
+
+/// Characters that end a line, or turn the direction of what follows.
+fn breaks_line(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// One value of a tuple.
@@ -617,8 +622,14 @@ impl<'a> Walk<'a> {
         let (old, next) = value_at(self.bytes, self.old)?;
         (self.old, self.old_left) = (next, self.old_left - 1);
         let (new, _) = value_at(self.bytes, start)?;
-        // Columns outside the key have no old value in a key.
-        let comparable = new != Value::Unchanged && (self.old_is_row || old != Value::Null);
+        let comparable = match (old, new) {
+            (Value::Unchanged, _) | (_, Value::Unchanged) => false,
+            // The forms of one value differ.
+            (Value::Text(_), Value::Binary(_)) | (Value::Binary(_), Value::Text(_)) => false,
+            // Columns outside the key have no old value in a key.
+            (Value::Null, _) => self.old_is_row,
+            _ => true,
+        };
         (comparable && new != old).then_some(old)
     }
 
@@ -665,7 +676,7 @@ impl<'a> Walk<'a> {
 
     fn decode(&self, column: &Column, bytes: &[u8], out: &mut Out) -> Result<(), decode::Error> {
         match self.names.and_then(|names| names.relation) {
-            Some(relation) => decode::decode(column.type_oid, bytes, &*relation.types, out),
+            Some(relation) => decode::decode(column.type_oid, bytes, &RowContext { relation, encoding: self.encoding }, out),
             None => Ok(()),
         }
     }
@@ -704,10 +715,12 @@ impl<'a> Walk<'a> {
     /// `New row: id=42, total=19.90, note=NULL`, from the tuple's count on.
     fn row_label(&self, out: &mut Out, label: &str, columns: &[Column], at: usize) -> fmt::Result {
         let from = out.text_len;
-        let mut at = at + TUPLE_DATA.min_length();
+        let from_count = at;
+        let mut at = at + TUPLE_DATA.items[0].format.min_length();
+        let count = self.bytes.get(from_count..at).map_or(0, |n| u16::from_be_bytes([n[0], n[1]]));
         let mut between = ": ";
         out.write_str(label)?;
-        for column in columns {
+        for column in columns.iter().take(count.into()) {
             let Some((value, next)) = value_at(self.bytes, at) else { break };
             at = next;
             if value == Value::Null && self.is_not_sent(column) {

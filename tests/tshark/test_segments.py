@@ -1,10 +1,12 @@
 """However TCP cuts a stream, the messages in it are the same."""
 import itertools
+import random
 
 import pytest
 
 import pcap
 import postgres
+import sharkd
 from documented import OF_PACKETS, OF_SECOND_PASS
 from pdml import connections, same
 
@@ -61,3 +63,17 @@ def test_many_messages_in_a_segment(wireshark, save, two_pass):
     frames = wireshark.messages(save(capture), two_pass=two_pass).frames()
     shown = [f.value for frame in frames for m in frame.messages for f in m.fields if f.name == 'pgrepl.wal_end']
     assert shown == [f'{first + n:016x}' for n in range(3000)]
+
+
+@pytest.mark.captures('pg15_ddl', 'pg14_proto2_streaming')
+def test_clicks_in_cut_streams(wireshark, capture):
+    """The frames of cut streams in any order show what a run of two passes shows."""
+    path, _ = capture.derive('cuts', all_cuts)
+    trees = sharkd.trees(wireshark.text(path).text())
+    ours = [number for number, lines in trees.items() if any('PostgreSQL Replication' in line for line in lines)]
+    assert len(ours) > 100
+    with sharkd.Sharkd(wireshark) as window:
+        for number in range(1, window.load(path) + 1, 7):
+            window.frame(number)
+        for number in random.Random(2).sample(ours, min(200, len(ours))):
+            same(window.frame(number), trees[number], f'frame {number}')

@@ -371,3 +371,81 @@ fn a_broken_relation_is_not_guessed() {
     let insert = change(b'I', None, ORDERS_OID, &[row(b'N', &[text("1"), text("1"), text("a")])]);
     assert!(all(&walked(&session, &insert), "pgrepl.table").is_empty());
 }
+
+/// What was said of a table after the stream's Relation stays when the stream commits.
+#[test]
+fn a_commit_does_not_bring_back_older_names() {
+    let session = Session::pgoutput();
+    session.pgoutput_message(&stream_start(700));
+    session.pgoutput_message(&relation(Some(700), ORDERS_OID, ("s1", "orders"), ORDERS));
+    session.pgoutput_message(b"E");
+    session.pgoutput_message(&relation(None, ORDERS_OID, ("s2", "orders"), ORDERS));
+    session.pgoutput_message(&[&b"c"[..], &700u32.to_be_bytes(), &[0; 25]].concat());
+    let insert = change(b'I', None, ORDERS_OID, &[row(b'N', &[text("1"), text("1"), text("a")])]);
+    assert_eq!(all(&walked(&session, &insert), "pgrepl.table"), ["s2.orders"]);
+}
+
+/// A schema with a type of its own for each table, and more: all stay known.
+#[test]
+fn many_types_and_tables() {
+    let session = Session::pgoutput();
+    for i in 0..9_000 {
+        session.pgoutput_message(&type_message(100_000 + i, "public", &format!("kind_{i}")));
+        session.pgoutput_message(&relation(None, 200_000 + i, ("public", &format!("t{i}")), &[("k", 100_000 + i, -1, true)]));
+    }
+    for i in [0, 2474, 8_999] {
+        let spans = walked(&session, &change(b'I', None, 200_000 + i, &[row(b'N', &[text("x")])]));
+        assert_eq!(all(&spans, "pgrepl.value.type"), [format!("public.kind_{i}")]);
+    }
+}
+
+/// An encoding that nothing converts stays so in the record; the row's own encoding counts, for text and binary alike.
+#[test]
+fn each_row_has_its_encoding() {
+    let set = |session: &Session, encoding: &str| {
+        let body = [&b"client_encoding\0"[..], encoding.as_bytes(), b"\0"].concat();
+        let status = [&b"S"[..], &(body.len() as u32 + 4).to_be_bytes(), &body].concat();
+        session.message(c::PGREPL_DIRECTION_BACKEND, &status);
+    };
+    let session = Session::pgoutput();
+    set(&session, "EUC_TW");
+    session.pgoutput_message(&relation(None, 1, ("public", "t"), &[("a", TEXT, -1, true), ("b", TEXT, -1, false)]));
+    let insert = |bytes: &[u8]| change(b'I', None, 1, &[row(b'N', &[value(b't', bytes), value(b'b', bytes)])]);
+    assert_eq!(all(&walked(&session, &insert(b"\xc4\xa1")), "pgrepl.cell"), ["a=\\xc4\\xa1", "b=\\xc4\\xa1"]);
+    set(&session, "LATIN1");
+    assert_eq!(all(&walked(&session, &insert(b"\xc9")), "pgrepl.cell"), ["a=É", "b=É"]);
+    // Cut by the capture: not taken.
+    let cut = b"S\0\0\0\x1bclient_encoding\0UT";
+    session.message(c::PGREPL_DIRECTION_BACKEND, cut);
+    assert_eq!(all(&walked(&session, &insert(b"\xc9")), "pgrepl.cell"), ["a=É", "b=É"]);
+}
+
+#[test]
+fn a_type_that_cannot_be_kept_is_unknown() {
+    let session = Session::pgoutput();
+    let type_name = |session: &Session| {
+        session.pgoutput_message(&relation(None, 1, ("public", "t"), &[("m", 16500, -1, true)]));
+        all(&walked(session, &change(b'I', None, 1, &[row(b'N', &[text("x")])])), "pgrepl.value.type").concat()
+    };
+    session.pgoutput_message(&type_message(16500, "public", "mood"));
+    assert_eq!(type_name(&session), "public.mood");
+    let renamed = type_message(16500, "public", "temper");
+    session.pgoutput_message(&renamed[..renamed.len() - 3]);
+    assert_eq!(type_name(&session), "OID 16500");
+    session.pgoutput_message(&type_message(16500, "public", &"x".repeat(100_000)));
+    assert_eq!(type_name(&session), "OID 16500");
+}
+
+/// A label speaks of the tuple alone, and nothing else is called a change.
+#[test]
+fn labels_and_changes_keep_to_the_tuple() {
+    let session = orders();
+    let insert = [change(b'I', None, ORDERS_OID, &[row(b'N', &[text("1")])]), b"n".to_vec(), text("wrong")].concat();
+    let record = session.pgoutput_message(&insert);
+    assert_eq!(labels(&walk_named(&session, &record, &insert, c::PGREPL_WALK_LABELS))[1], "New row: id=1");
+    let old = row(b'O', &[value(b'b', &1i32.to_be_bytes()), b"u".to_vec(), text("\u{202e}x\u{2028}")]);
+    let new = row(b'N', &[text("1"), text("2"), text("\u{202e}x\u{2028}")]);
+    let spans = walked(&session, &change(b'U', None, ORDERS_OID, &[old, new]));
+    assert!(all(&spans, "pgrepl.value.changed").is_empty());
+    assert!(labels(&spans).iter().all(|label| !label.contains(['\u{202e}', '\u{2028}'])));
+}
