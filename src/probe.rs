@@ -1,6 +1,7 @@
 //! Telling messages in a TCP stream: where they end, and whether a stream is PostgreSQL's at all.
 
-use crate::formats::{self, Layer};
+use crate::fields::Field;
+use crate::formats::{find, Layer, Message, HOT_STANDBY_FEEDBACK_MESSAGE, PRIMARY_KEEPALIVE_MESSAGE, STANDBY_STATUS_UPDATE, XLOG_DATA};
 use crate::session::Direction;
 
 /// Type byte and length word; the length counts itself but not the type byte.
@@ -73,13 +74,12 @@ pub fn in_stream(direction: Direction, bytes: &[u8], length: usize, available: u
         Direction::Backend => Layer::WalsenderBackend,
         Direction::Frontend => Layer::WalsenderFrontend,
     };
-    let Some(message) = formats::find(layer, *tag) else { return Size::NotAMessage };
+    let Some(message) = find(layer, *tag) else { return Size::NotAMessage };
     if message.tag != b'w' {
         return if body == message.min_length() { Size::Known(length) } else { Size::NotAMessage };
     }
     // A clock that shows a time of our days: 0 is sent by some servers that are not PostgreSQL.
-    let Some(time) = bytes.get(HEADER + 17..HEADER + 25) else { return Size::NeedsMore };
-    let time = time.iter().fold(0, |number: u64, byte| number << 8 | *byte as u64);
+    let Some(time) = number(&bytes[HEADER..], XLOG_DATA.offset(Field::SendTime)) else { return Size::NeedsMore };
     if time == 0 || TIMES.contains(&time) {
         Size::Known(length)
     } else {
@@ -116,22 +116,26 @@ pub fn guess(bytes: &[u8], reported: usize) -> Guess {
         return Guess::No;
     }
     let Size::Known(size) = message_size(Direction::Backend, bytes) else { return Guess::No };
-    let Some((&tag, rest)) = bytes[HEADER..].split_first() else { return Guess::No };
-    let time = |at: usize| {
-        let bytes = rest.get(at..at + 8)?;
-        Some(u64::from_be_bytes(bytes.try_into().ok()?))
-    };
-    let timely = |at: usize| time(at).is_some_and(|time| TIMES.contains(&time));
     let body = size - HEADER;
-    let exactly = |message: &formats::Message| body == message.min_length();
-    let is_flag = |at: usize| rest.get(at).is_some_and(|byte| *byte <= 1);
+    let payload = &bytes[HEADER..];
+    let Some(tag) = payload.first() else { return Guess::No };
+    let exactly = |message: &Message| body == message.min_length();
+    let timely = |message: &Message| number(payload, message.offset(Field::SendTime)).is_some_and(|time| TIMES.contains(&time));
+    let has_flag = |message: &Message| payload.get(message.offset(Field::ReplyRequested)).is_some_and(|byte| *byte <= 1);
     match tag {
-        b'k' if exactly(&formats::PRIMARY_KEEPALIVE_MESSAGE) && timely(8) && is_flag(16) => Guess::Backend,
-        b'w' if body > formats::XLOG_DATA.min_length() && timely(16) => Guess::Backend,
-        b'r' if exactly(&formats::STANDBY_STATUS_UPDATE) && timely(24) && is_flag(32) => Guess::Frontend,
-        b'h' if exactly(&formats::HOT_STANDBY_FEEDBACK_MESSAGE) && timely(0) => Guess::Frontend,
+        b'k' if exactly(&PRIMARY_KEEPALIVE_MESSAGE) && timely(&PRIMARY_KEEPALIVE_MESSAGE) && has_flag(&PRIMARY_KEEPALIVE_MESSAGE) => {
+            Guess::Backend
+        }
+        b'w' if body > XLOG_DATA.min_length() && timely(&XLOG_DATA) => Guess::Backend,
+        b'r' if exactly(&STANDBY_STATUS_UPDATE) && timely(&STANDBY_STATUS_UPDATE) && has_flag(&STANDBY_STATUS_UPDATE) => Guess::Frontend,
+        b'h' if exactly(&HOT_STANDBY_FEEDBACK_MESSAGE) && timely(&HOT_STANDBY_FEEDBACK_MESSAGE) => Guess::Frontend,
         _ => Guess::No,
     }
+}
+
+/// The 8-byte number at this place of a payload, if it is there.
+fn number(payload: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(payload.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// A startup packet by itself: encryption request, or version 3 with the user as its first parameter.

@@ -399,7 +399,7 @@ impl Session {
                     _ => {}
                 }
             }
-            b'S' => self.set_stream(Some(number(1).unwrap_or(0))),
+            b'S' => self.set_stream(Some(number(formats::STREAM_START.offset(Field::Xid)).unwrap_or(0))),
             b'E' | b'B' | b'C' | b'b' | b'P' | b'K' | b'r' => self.set_stream(None),
             b'c' | b'p' | b'A' => {
                 self.stream = None;
