@@ -12,11 +12,13 @@
 #include <epan/expert.h>
 #include <epan/prefs.h>
 #include <epan/proto_data.h>
+#include <epan/stats_tree.h>
 #include <epan/tap.h>
 #include <epan/dissectors/packet-tcp.h>
 #include <wsutil/utf8_entities.h>
 
 #include "../include/pgrepl.h"
+#include "pgrepl-tap.h"
 
 #define POSTGRESQL_PORT 5432
 
@@ -39,9 +41,14 @@
 /* Length to which the Info column grows. */
 #define MAX_INFO 200
 
+/* Room for the name of a table: two names of 63 bytes may be four times as long in UTF-8, or escaped. */
+#define MAX_TABLE 1024
+
 static int proto_pgrepl = -1;
 static int proto_pgsql = -1;
 static int proto_front = -1;
+static int proto_tcp = -1;
+static int proto_tls = -1;
 
 static dissector_handle_t front_handle;
 static dissector_handle_t pgsql_handle;
@@ -72,6 +79,7 @@ static int ett_group = -1;
 static int ett_bits = -1;
 
 static int expert_tap = -1;
+static int pgrepl_tap = -1;
 
 /* All of the core's memory of the open capture file. */
 static struct pgrepl_capture *capture;
@@ -99,6 +107,9 @@ struct connection {
     /* Records of the frame `scanned`, which is seen for the first time and may become the one to split from. */
     wmem_array_t *pending;
     uint32_t scanned;
+    /* By direction: the sequence number that comes next, and whether one was seen at all. */
+    uint32_t next_sequence[2];
+    bool has_sequence[2];
 };
 
 /* The messages of one connection in one frame while that is dissected. */
@@ -108,6 +119,8 @@ struct frame_state {
     /* Messages of ours so far, and runs handed to the built-in dissector. */
     unsigned shown;
     unsigned runs;
+    /* What TCP said about lost segments has been looked at. */
+    bool has_sequence;
     /* Whether the pgsql layer is on the list of layers. */
     bool has_pgsql_layer;
     bool left_out;
@@ -184,6 +197,20 @@ get_direction(const struct connection *conn, packet_info *pinfo)
     return from_server ? PGREPL_DIRECTION_BACKEND : PGREPL_DIRECTION_FRONTEND;
 }
 
+/* Whether the data comes from TCP itself and not from TLS, so that what comes with it is struct tcpinfo. */
+static bool
+is_below_tcp(packet_info *pinfo)
+{
+    for (wmem_list_frame_t *layer = wmem_list_tail(pinfo->layers); layer != NULL; layer = wmem_list_frame_prev(layer)) {
+        int proto = GPOINTER_TO_INT(wmem_list_frame_data(layer));
+        if (proto == proto_tcp)
+            return true;
+        if (proto == proto_tls)
+            return false;
+    }
+    return false;
+}
+
 /* Number of records of the frame; `first` is the index of its first. */
 static uint32_t
 frame_records(const struct connection *conn, uint32_t frame, uint32_t *first)
@@ -205,13 +232,32 @@ frame_records(const struct connection *conn, uint32_t frame, uint32_t *first)
 }
 
 static struct pgrepl_record
-track(const struct connection *conn, uint32_t frame, const struct message *message)
+track(const struct connection *conn, packet_info *pinfo, const struct message *message)
 {
     struct pgrepl_record record;
     memset(&record, 0, sizeof record);
     const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
-    pgrepl_session_track(conn->session, message->direction, frame, bytes, message->captured, message->reported, &record);
+    int64_t time = pinfo->fd->has_ts ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
+    pgrepl_session_track(conn->session, message->direction, pinfo->num, time, bytes, message->captured, message->reported, &record);
     return record;
+}
+
+/* Tells the session when TCP segments are missing before this frame, on its first pass. */
+static void
+notice_lost_segments(struct connection *conn, packet_info *pinfo, struct frame_state *state, const void *data)
+{
+    if (PINFO_FD_VISITED(pinfo) || state->has_sequence || data == NULL || !is_below_tcp(pinfo))
+        return;
+    state->has_sequence = true;
+    const struct tcpinfo *tcp = (const struct tcpinfo *)data;
+    uint32_t direction = get_direction(conn, pinfo);
+    uint32_t *next = &conn->next_sequence[direction];
+    /* The segments of what TCP has put together are all there. */
+    if (conn->has_sequence[direction] && !tcp->is_reassembled && (int32_t)(tcp->seq - *next) > 0)
+        pgrepl_session_lose(conn->session, direction);
+    if (!conn->has_sequence[direction] || (int32_t)(tcp->nxtseq - *next) > 0)
+        *next = tcp->nxtseq;
+    conn->has_sequence[direction] = true;
 }
 
 /* The record of the frame's message number `index`, when the frame has been seen before. */
@@ -237,10 +283,12 @@ get_record(struct connection *conn, packet_info *pinfo, const struct message *me
         struct frame_messages entry = { pinfo->num, wmem_array_get_count(conn->records) };
         wmem_array_append_one(conn->frames, entry);
     }
-    if (aligned)
-        record = track(conn, pinfo->num, message);
-    else if (pgrepl_session_in_copy(conn->session))
+    if (aligned) {
+        record = track(conn, pinfo, message);
+    } else if (pgrepl_session_in_copy(conn->session)) {
         record.content = PGREPL_CONTENT_UNALIGNED;
+        pgrepl_session_lose(conn->session, message->direction);
+    }
     wmem_array_append_one(conn->records, record);
     return record;
 }
@@ -312,6 +360,13 @@ add_time(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length
     return proto_tree_add_time_format_value(tree, hf_fields[field], tvb, offset, length, &time, "%s", pgrepl_status_text(status));
 }
 
+static proto_item *
+add_duration(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length, int64_t nanoseconds)
+{
+    nstime_t time = { (time_t)(nanoseconds / 1000000000), (int)(nanoseconds % 1000000000) };
+    return proto_tree_add_time(tree, hf_fields[field], tvb, offset, length, &time);
+}
+
 /* One span as an item of `tree`; `bytes` are those of the message. */
 static proto_item *
 add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const uint8_t *bytes, const struct pgrepl_span *span, int offset)
@@ -346,6 +401,9 @@ add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const uint8_t *byt
         break;
     case PGREPL_KIND_TIME:
         item = add_time(tree, span->field, tvb, offset, length, (int64_t)span->number);
+        break;
+    case PGREPL_KIND_DURATION:
+        item = add_duration(tree, span->field, tvb, offset, length, (int64_t)span->number);
         break;
     case PGREPL_KIND_POSITION:
         item = proto_tree_add_uint(tree, hf, tvb, offset, length, (uint32_t)span->number);
@@ -521,6 +579,33 @@ add_info(packet_info *pinfo, struct frame_state *state, const char *words)
     wmem_strbuf_append(state->info, wmem_strbuf_get_len(state->info) < MAX_INFO ? words : UTF8_HORIZONTAL_ELLIPSIS);
 }
 
+/* Gives one CopyData message to the listeners of the tap. */
+static void
+tap_message(packet_info *pinfo, const struct connection *conn, const struct pgrepl_record *record, const struct message *payload)
+{
+    char name[MAX_TABLE];
+    struct pgrepl_tap *tap = wmem_new0(pinfo->pool, struct pgrepl_tap);
+    const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
+    if (pgrepl_tally(conn->session, record, bytes, payload->captured, payload->reported, &tap->tally) != PGREPL_STATUS_OK)
+        return;
+    tap->direction = payload->direction;
+    tap->content = record->content;
+    tap->payload = record->payload;
+    tap->connection = conn->number;
+    const char **tables = wmem_alloc_array(pinfo->pool, const char *, tap->tally.tables);
+    for (uint32_t i = 0; i < tap->tally.tables; i++) {
+        if (pgrepl_tally_table(conn->session, record, bytes, payload->captured, i, name, sizeof name) != PGREPL_STATUS_OK)
+            name[0] = '\0';
+        tables[i] = wmem_strdup(pinfo->pool, name);
+    }
+    tap->tables = tables;
+    int64_t *acknowledgements = wmem_alloc_array(pinfo->pool, int64_t, tap->tally.acknowledgements);
+    for (uint32_t i = 0; i < tap->tally.acknowledgements; i++)
+        pgrepl_tally_acknowledgement(conn->session, record, i, &acknowledgements[i]);
+    tap->acknowledgements = acknowledgements;
+    tap_queue_packet(pgrepl_tap, pinfo, tap);
+}
+
 /* Shows one CopyData message of ours. */
 static void
 show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -545,6 +630,8 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
         state->pgrepl_start = payload.offset;
         call_dissector_with_data(pgrepl_layer_handle, payload.tvb, pinfo, tree, state);
     }
+    if (have_tap_listener(pgrepl_tap))
+        tap_message(pinfo, conn, record, &payload);
     if ((tree == NULL && !have_tap_listener(expert_tap)) || !has_room(tree, pinfo, state, message))
         return;
 
@@ -715,7 +802,7 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
         state->next++;
         if (visited)
             continue;
-        struct pgrepl_record record = track(conn, pinfo->num, &message);
+        struct pgrepl_record record = track(conn, pinfo, &message);
         wmem_array_append_one(conn->pending, record);
         if (pgrepl_session_in_copy(conn->session))
             break;
@@ -742,6 +829,7 @@ dissect_connection(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *da
     /* A packet quoted in an error message is not part of the stream. */
     if (pinfo->flags.in_error_pkt)
         return delegate(conn, state, tvb, pinfo, tree, data);
+    notice_lost_segments(conn, pinfo, state, data);
     bool in_first_frame = pinfo->num == conn->split_from;
     if (conn->split_from != 0 && pinfo->num >= conn->split_from && !(in_first_frame && state->next < conn->split_after))
         return dissect_messages(tvb, pinfo, tree, conn, state);
@@ -781,6 +869,87 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
     get_frame_state(pinfo, conn)->has_pgsql_layer = true;
     dissect_connection(tvb, pinfo, tree, data, conn);
     return true;
+}
+
+/*
+ * Statistics
+ */
+
+static int st_messages, st_from_server, st_from_client, st_changes, st_bytes, st_transactions, st_sizes, st_acknowledgements;
+
+static void
+init_statistics(stats_tree *st)
+{
+    st_messages = stats_tree_create_node(st, "Messages", 0, STAT_DT_INT, TRUE);
+    st_from_server = stats_tree_create_node(st, "From the server", st_messages, STAT_DT_INT, TRUE);
+    st_from_client = stats_tree_create_node(st, "From the client", st_messages, STAT_DT_INT, TRUE);
+    st_changes = stats_tree_create_node(st, "Changes by table", 0, STAT_DT_INT, TRUE);
+    st_bytes = stats_tree_create_node(st, "Bytes of changes by table", 0, STAT_DT_INT, TRUE);
+    st_transactions = stats_tree_create_node(st, "Transactions", 0, STAT_DT_INT, TRUE);
+    st_sizes = stats_tree_create_range_node(st, "Changes in a transaction", 0, "0", "1", "2-9", "10-99", "100-999", "1000-9999",
+        "10000-99999", "100000-", NULL);
+    st_acknowledgements = stats_tree_create_range_node(st, "Milliseconds until a commit is acknowledged", 0, "0", "1-9", "10-99",
+        "100-999", "1000-9999", "10000-", NULL);
+}
+
+static const char *
+outcome_name(uint32_t outcome)
+{
+    switch (outcome) {
+    case PGREPL_OUTCOME_COMMITTED: return "Committed";
+    case PGREPL_OUTCOME_ROLLED_BACK: return "Rolled back";
+    case PGREPL_OUTCOME_PREPARED: return "Prepared";
+    default: return NULL;
+    }
+}
+
+static tap_packet_status
+count_message(stats_tree *st, packet_info *pinfo _U_, epan_dissect_t *edt _U_, const void *data, tap_flags_t flags _U_)
+{
+    const struct pgrepl_tap *tap = (const struct pgrepl_tap *)data;
+    const struct pgrepl_tally *tally = &tap->tally;
+    bool from_server = tap->direction == PGREPL_DIRECTION_BACKEND;
+
+    tick_stat_node(st, "Messages", 0, TRUE);
+    tick_stat_node(st, from_server ? "From the server" : "From the client", st_messages, TRUE);
+    int kind = tick_stat_node(st, tally->message != NULL ? tally->message : "Other", from_server ? st_from_server : st_from_client, TRUE);
+    if (tally->logical != NULL)
+        tick_stat_node(st, tally->logical, kind, FALSE);
+
+    for (uint32_t i = 0; i < tally->tables; i++) {
+        tick_stat_node(st, "Changes by table", 0, TRUE);
+        int table = tick_stat_node(st, tap->tables[i], st_changes, TRUE);
+        tick_stat_node(st, tally->logical, table, FALSE);
+    }
+    /* A Truncate has no bytes of one table. */
+    if (tally->tables == 1) {
+        increase_stat_node(st, "Bytes of changes by table", 0, TRUE, (int)tally->bytes);
+        increase_stat_node(st, tap->tables[0], st_bytes, FALSE, (int)tally->bytes);
+    }
+
+    const char *outcome = outcome_name(tally->outcome);
+    if (outcome != NULL) {
+        tick_stat_node(st, "Transactions", 0, TRUE);
+        tick_stat_node(st, outcome, st_transactions, FALSE);
+    }
+    if (tally->transaction_counted) {
+        tick_stat_node(st, "Changes in a transaction", 0, FALSE);
+        stats_tree_tick_range(st, "Changes in a transaction", 0, (int)MIN(tally->transaction_changes, INT_MAX));
+    }
+    for (uint32_t i = 0; i < tally->acknowledgements; i++) {
+        if (tap->acknowledgements[i] == PGREPL_TIME_UNKNOWN)
+            continue;
+        tick_stat_node(st, "Milliseconds until a commit is acknowledged", 0, FALSE);
+        stats_tree_tick_range(st, "Milliseconds until a commit is acknowledged", 0,
+            (int)CLAMP(tap->acknowledgements[i] / 1000000, 0, INT_MAX));
+    }
+    return TAP_PACKET_REDRAW;
+}
+
+static void
+register_statistics(void)
+{
+    stats_tree_register_plugin("pgrepl", "pgrepl", "PostgreSQL Replication", 0, count_message, init_statistics, NULL);
 }
 
 /*
@@ -860,6 +1029,9 @@ describe_field(const struct pgrepl_field_info *info, header_field_info *hf)
         break;
     case PGREPL_KIND_POSITION:
         hf->type = FT_FRAMENUM;
+        break;
+    case PGREPL_KIND_DURATION:
+        hf->type = FT_RELATIVE_TIME;
         break;
     case PGREPL_KIND_TIME:
         hf->type = FT_ABSOLUTE_TIME;
@@ -951,6 +1123,7 @@ proto_register_pgrepl(void)
         pgsql_layer_handle = create_dissector_handle(add_pgsql_layer, proto_pgsql);
         pgrepl_layer_handle = create_dissector_handle(add_pgrepl_layer, proto_pgrepl);
     }
+    pgrepl_tap = register_tap("pgrepl");
     register_init_routine(init_pgrepl);
     register_cleanup_routine(cleanup_pgrepl);
 }
@@ -970,6 +1143,8 @@ proto_reg_handoff_pgrepl(void)
     hf_pgsql_type = proto_registrar_get_id_byname("pgsql.type");
     hf_pgsql_length = proto_registrar_get_id_byname("pgsql.length");
     hf_pgsql_frontend = proto_registrar_get_id_byname("pgsql.frontend");
+    proto_tcp = proto_get_id_by_filter_name("tcp");
+    proto_tls = proto_get_id_by_filter_name("tls");
     expert_tap = find_tap_id("expert");
 
     dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
@@ -998,11 +1173,14 @@ plugin_register(void)
     pgrepl.register_protoinfo = proto_register_pgrepl;
     pgrepl.register_handoff = proto_reg_handoff_pgrepl;
     proto_register_plugin(&pgrepl);
+    static tap_plugin statistics;
+    statistics.register_tap_listener = register_statistics;
+    tap_register_plugin(&statistics);
 }
 
-/* Asked from 4.4 on: this plugin is a dissector. */
+/* Asked from 4.4 on: this plugin is a dissector and a tap listener. */
 WS_DLL_PUBLIC_DEF uint32_t
 plugin_describe(void)
 {
-    return 1u << 0;
+    return 1u << 0 | 1u << 4;
 }

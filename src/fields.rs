@@ -30,6 +30,8 @@ pub enum Kind {
     String = 11,
     /// The position that the caller gave to an earlier or later message, such as its frame number.
     Position = 12,
+    /// Nanoseconds, signed, 8 bytes.
+    Duration = 13,
 }
 
 /// How serious a note is, in Wireshark's steps.
@@ -210,7 +212,7 @@ fields! {
 
     // What is not on the wire
     Table "pgrepl.table" "Table" Text 0 {generated}: "Table as the Relation message in force names it";
-    RelationFrame "pgrepl.relation.frame" "Relation message in frame" Position 8 {generated}: "Where the Relation message in force was";
+    RelationFrame "pgrepl.relation.frame" "Relation message in frame" Position 4 {generated}: "Where the Relation message in force was";
     ValueColumn "pgrepl.value.column" "Column name" Text 0 {generated}: "Name of the column, from the Relation message in force";
     ValueType "pgrepl.value.type" "Column type" Text 0 {generated}: "Type of the column as SQL writes it";
     ValueKey "pgrepl.value.key" "Part of the key" Bool 1 {generated}: "The column belongs to the replica identity";
@@ -218,6 +220,22 @@ fields! {
     ValueChanged "pgrepl.value.changed" "Changed" Bool 1 {generated}: "The value differs from that of the old row";
     Cell "pgrepl.cell" "Cell" Text 0 {generated}: "column=value";
     DecodingMessageText "pgrepl.decoding_message.text" "Content as text" Text 0 {generated}: "The content, where it is UTF-8 text";
+
+    TxnXid "pgrepl.txn.xid" "Transaction" Uint 4 {generated}: "Top-level transaction id of the transaction that the message belongs to";
+    TxnBegin "pgrepl.txn.begin_frame" "Begins in frame" Position 4 {generated}: "Where the transaction begins";
+    TxnPrepare "pgrepl.txn.prepare_frame" "Prepared in frame" Position 4 {generated}: "Where the transaction was prepared for its commit";
+    TxnEnd "pgrepl.txn.end_frame" "Ends in frame" Position 4 {generated}: "Where the transaction is committed or rolled back";
+    TxnOutcome "pgrepl.txn.outcome" "Outcome" Text 0 {generated}:
+        "committed, rolled back, subtransaction rolled back, or prepared while its end was not seen";
+    TxnChanges "pgrepl.txn.changes" "Changes" Uint 4 {generated}: "Inserts, Updates and Deletes, without those of rolled-back subtransactions";
+    TxnBytes "pgrepl.txn.bytes" "Bytes" Uint 8 {generated}: "XLogData payload of all messages of the transaction, up to and with this one";
+    TxnDuration "pgrepl.txn.duration" "Duration" Duration 8 {generated}: "Time on the wire from the transaction's first message to this one";
+    DelaySend "pgrepl.delay.send" "Send delay" Duration 8 {generated}: "From the commit or prepare to the sending of this message, by the server's clock";
+    AckFrame "pgrepl.ack.frame" "Acknowledged in frame" Position 4 {generated}: "First status update whose flush position reaches the end LSN";
+    AckTime "pgrepl.ack.time" "Acknowledged after" Duration 8 {generated}: "Time on the wire until that status update";
+    LagWrite "pgrepl.lag.write" "Write lag" Uint 8 {generated}: "Bytes between the highest WAL end that the server has told and this position";
+    LagFlush "pgrepl.lag.flush" "Flush lag" Uint 8 {generated}: "Bytes between the highest WAL end that the server has told and this position";
+    LagApply "pgrepl.lag.apply" "Apply lag" Uint 8 {generated}: "Bytes between the highest WAL end that the server has told and this position";
 
     // Bytes without a place in the documented layout
     Undecoded "pgrepl.undecoded" "Undecoded bytes" Bytes 0: "Bytes that could not be read as the documented layout";
@@ -232,6 +250,13 @@ fields! {
     NoteUnknownRelation "pgrepl.expert.unknown_relation" "Unknown relation" Note 0 severity Note: "No Relation message for this OID was seen";
     NoteColumnCount "pgrepl.expert.column_count" "Column count differs" Note 0 severity Warn:
         "The row has another number of columns than its Relation message";
+    NoteUnfinished "pgrepl.expert.transaction_unfinished" "Transaction not finished" Note 0 severity Note:
+        "A transaction begins while the one before it has not come to its end";
+    NoteBeginNotSeen "pgrepl.expert.begin_not_seen" "Begin not seen" Note 0 severity Note: "The transaction ends here; its beginning was not captured";
+    NoteRollback "pgrepl.expert.rollback" "Rolled back" Note 0 severity Chat: "A transaction or subtransaction is rolled back";
+    NoteNoReply "pgrepl.expert.no_reply" "Reply missing" Note 0 severity Note: "A reply was requested and not given before this keepalive";
+    NoteBackwards "pgrepl.expert.position_backwards" "Position moved backwards" Note 0 severity Note:
+        "The receiver tells a position below the one that it told before";
     NoteValue "pgrepl.expert.value" "Value not decoded" Note 0 severity Note: "The binary value is not what its type demands";
     NotePanic "pgrepl.expert.decoder_panic" "Decoder panic" Note 0 severity Error: "A fault in pgrepl itself; please report it";
 }

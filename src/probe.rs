@@ -3,6 +3,7 @@
 use crate::fields::Field;
 use crate::formats::{find, Layer, Message, HOT_STANDBY_FEEDBACK_MESSAGE, PRIMARY_KEEPALIVE_MESSAGE, STANDBY_STATUS_UPDATE, XLOG_DATA};
 use crate::session::Direction;
+use crate::walk;
 
 /// Type byte and length word; the length counts itself but not the type byte.
 pub(crate) const HEADER: usize = 5;
@@ -84,6 +85,30 @@ pub fn in_stream(direction: Direction, bytes: &[u8], length: usize, available: u
         Size::Known(length)
     } else {
         Size::NotAMessage
+    }
+}
+
+/// Whether a message that has an xid only between Stream Start and Stream Stop has one, by its bytes alone; None when
+/// they do not tell. `start` is the WAL start of its XLogData.
+pub fn is_streamed(message: &[u8], reported: usize, start: Option<u64>) -> Option<bool> {
+    let fits = |streamed| walk::fits(Layer::Pgoutput, message, reported, streamed);
+    match (fits(false), fits(true)) {
+        (plain, streamed) if plain != streamed => Some(streamed),
+        (false, false) => None,
+        _ => match message[0] {
+            // The position stands in the header too.
+            b'M' => {
+                let at = |streamed| number(message, 2 + if streamed { 4 } else { 0 });
+                let same = |streamed| start.is_some() && at(streamed) == start;
+                (same(false) != same(true)).then(|| same(true))
+            }
+            // Where the OID would be is a name.
+            b'R' | b'Y' => {
+                let letters = message.get(5..9).is_some_and(|oid| oid.iter().all(|byte| (b' '..0x7f).contains(byte)));
+                letters.then_some(false)
+            }
+            _ => None,
+        },
     }
 }
 

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use std::mem::MaybeUninit;
 
 use crate::fields::{Field, Kind, FIELDS};
-use crate::session::{Content, Direction, Names, Payload, Record};
+use crate::session::{Content, Direction, Known, Payload, Record};
 use crate::value::Lsn;
 use crate::walk::{Out, Span, Walk, STEP};
 
 /// Writes for example `Begin 761`, `Relation public.t`, `Keepalive 0/1661E08`.
-pub fn write(record: Record, bytes: &[u8], reported: usize, names: Option<Names>, to: &mut dyn Write) -> std::fmt::Result {
+pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>, to: &mut dyn Write) -> std::fmt::Result {
     match record.content() {
         Content::Other => return Ok(()),
         Content::UntaggedBackup => return write!(to, "Backup data, {reported} bytes"),
@@ -20,7 +20,7 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, names: Option<Names>
     if bytes.is_empty() {
         return write!(to, "CopyData, {reported} bytes");
     }
-    let mut walk = Walk::new(record, bytes, reported, names, false);
+    let mut walk = Walk::new(record, bytes, reported, known, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     // What tells a message apart stands within its first fields.
     let mut text = [MaybeUninit::uninit(); 512];

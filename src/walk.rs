@@ -6,9 +6,11 @@ use std::mem::MaybeUninit;
 use crate::decode;
 use crate::encoding::Encoding;
 use crate::fields::{Field, Kind};
-use crate::formats::{find, Format, Item, Layer, Message, Presence, TUPLE_COLUMN, TUPLE_DATA};
+use crate::formats::{find, Format, Item, Layer, Message, Presence, TUPLE_COLUMN, TUPLE_DATA, XLOG_DATA};
 use crate::relation::{Column, RowContext};
-use crate::session::{Content, Names, Payload, Record};
+use crate::session::{Content, Known, Payload, Record};
+use crate::transaction::Outcome;
+use crate::value;
 
 /// One field of a message: where it is and what it says.
 ///
@@ -167,6 +169,8 @@ fn value_at(bytes: &[u8], at: usize) -> Option<(Value<'_>, usize)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Start,
+    /// Of a logical message, before its fields.
+    Transaction,
     Items,
     Columns,
     Done,
@@ -180,7 +184,7 @@ pub struct Walk<'a> {
     /// Length of the message on the wire, at least that of `bytes`.
     reported: usize,
     record: Record,
-    names: Option<Names<'a>>,
+    known: Option<Known<'a>>,
     /// Groups get labels that name and show what is in them.
     labels: bool,
     encoding: Encoding,
@@ -208,14 +212,14 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// `reported` is the length on the wire; `bytes` what the capture kept of it. Without `names` only what is on the
+    /// `reported` is the length on the wire; `bytes` what the capture kept of it. Without `known` only what is on the
     /// wire is shown.
-    pub fn new(record: Record, bytes: &'a [u8], reported: usize, names: Option<Names<'a>>, labels: bool) -> Walk<'a> {
+    pub fn new(record: Record, bytes: &'a [u8], reported: usize, known: Option<Known<'a>>, labels: bool) -> Walk<'a> {
         Walk {
             bytes: &bytes[..bytes.len().min(reported)],
             reported,
             record,
-            names,
+            known,
             labels,
             encoding: Encoding::from_number(record.encoding),
             stage: if record.content() == Content::Other { Stage::Done } else { Stage::Start },
@@ -257,6 +261,7 @@ impl<'a> Walk<'a> {
             Stage::Items => self.item(out),
             Stage::Columns => self.columns(out),
             Stage::Start => self.start(out),
+            Stage::Transaction => self.transaction(out),
             Stage::Done => {}
         }
     }
@@ -295,6 +300,10 @@ impl<'a> Walk<'a> {
             Content::Backup => Layer::BaseBackup,
             Content::Pgoutput => Layer::Pgoutput,
         };
+        if self.record.flags & Record::UNANSWERED != 0 {
+            const WORDS: &str = "an earlier keepalive has asked for a reply; none was seen before this one";
+            self.note_words(out, Field::NoteNoReply, WORDS);
+        }
         self.enter(out, layer);
     }
 
@@ -332,8 +341,8 @@ impl<'a> Walk<'a> {
             return self.undecoded(out);
         };
         if layer == Layer::Pgoutput {
-            let names = self.names.and_then(|names| names.relation);
-            match names {
+            let relation = self.known.and_then(|known| known.relation);
+            match relation {
                 Some(relation) if self.labels => {
                     self.group_with(out, Field::MessageGroup, 0, |out| write!(out, "{} {}", message.short, relation.table))
                 }
@@ -347,6 +356,100 @@ impl<'a> Walk<'a> {
         self.marked = false;
         self.done = 0;
         self.stage = Stage::Items;
+        if layer == Layer::Pgoutput && self.known.is_some() {
+            self.transaction_notes(out);
+            self.stage = Stage::Transaction;
+        }
+    }
+
+    /// What is worth a remark about the message's place in its transaction.
+    #[inline]
+    fn transaction_notes(&mut self, out: &mut Out) {
+        if self.record.flags & Record::UNFINISHED != 0 {
+            const WORDS: &str = "the transaction before this one has not come to its end in this capture";
+            self.note_words(out, Field::NoteUnfinished, WORDS);
+        }
+        let ends = matches!(self.message.tag, b'C' | b'c' | b'P' | b'p');
+        if ends && self.known.and_then(|known| known.transaction).is_some_and(|transaction| transaction.begin == 0) {
+            self.note_words(out, Field::NoteBeginNotSeen, "the beginning of this transaction was not captured");
+        }
+        match self.message.tag {
+            b'A' => self.note_words(out, Field::NoteRollback, "the publisher has rolled this back"),
+            b'r' => self.note_words(out, Field::NoteRollback, "the prepared transaction was rolled back"),
+            _ => {}
+        }
+    }
+
+    /// The message's transaction: which, from where to where, and at its end what it was.
+    fn transaction(&mut self, out: &mut Out) {
+        self.stage = Stage::Items;
+        let Some(known) = self.known else { return };
+        if let Some(transaction) = known.transaction {
+            for (field, number) in [
+                (Field::TxnXid, transaction.xid),
+                (Field::TxnBegin, transaction.begin),
+                (Field::TxnPrepare, transaction.prepare),
+                (Field::TxnEnd, transaction.end),
+            ] {
+                if number != 0 {
+                    self.push_number(out, field, 0, number.into());
+                }
+            }
+            if transaction.outcome != Outcome::Unknown {
+                self.push_static(out, Field::TxnOutcome, transaction.outcome.words());
+            }
+            if matches!(self.message.tag, b'C' | b'c' | b'P' | b'p') {
+                if let Some((changes, bytes)) = transaction.counts {
+                    self.push_number(out, Field::TxnChanges, 0, changes.into());
+                    self.push_number(out, Field::TxnBytes, 0, bytes);
+                }
+                if let Some(duration) = transaction.duration {
+                    self.push_number(out, Field::TxnDuration, 0, duration as u64);
+                }
+            }
+        }
+        if let Some(delay) = self.delay().filter(|_| known.transaction.is_none_or(|transaction| !transaction.has_origin)) {
+            self.push_number(out, Field::DelaySend, 0, delay as u64);
+        }
+        if let Some(acknowledgement) = known.acknowledgement.filter(|acknowledgement| acknowledgement.position != 0) {
+            self.push_number(out, Field::AckFrame, 0, acknowledgement.position.into());
+            if let Some(elapsed) = acknowledgement.elapsed {
+                self.push_number(out, Field::AckTime, 0, elapsed as u64);
+            }
+        }
+    }
+
+    /// Nanoseconds from the commit or prepare to its sending, by the server's clock.
+    fn delay(&self) -> Option<i64> {
+        let field = match self.message.tag {
+            b'C' | b'c' | b'K' => Field::CommitTime,
+            b'P' | b'p' => Field::PrepareTime,
+            b'r' => Field::RollbackTime,
+            _ => return None,
+        };
+        if self.record.content() != Content::CopyData {
+            return None;
+        }
+        let time = |at: usize| Some(i64::from_be_bytes(self.bytes.get(at..at + 8)?.try_into().ok()?));
+        let sent = time(XLOG_DATA.offset(Field::SendTime))?;
+        let done = time(self.pos + self.message.offset(field))?;
+        // 0 is no clock: some servers that are not PostgreSQL send it.
+        let finite = [sent, done].iter().all(|time| *time != 0 && matches!(value::Time::from_wire(*time), value::Time::At(..)));
+        sent.checked_sub(done).filter(|_| finite)?.checked_mul(1000)
+    }
+
+    /// How far behind the sender a position of the receiver is.
+    fn lag(&mut self, out: &mut Out, bit: u8, field: Field, position: u64) {
+        let Some(status) = self.known.and_then(|known| known.status) else { return };
+        if position == 0 {
+            return;
+        }
+        if status.sent != 0 {
+            self.push_number(out, field, 0, status.sent.saturating_sub(position));
+        }
+        if status.backwards & bit != 0 {
+            self.note_words(out, Field::NoteBackwards, "this position is below the one that the receiver told before");
+        }
     }
 
     fn item(&mut self, out: &mut Out) {
@@ -386,7 +489,15 @@ impl<'a> Walk<'a> {
                     self.table(out);
                 }
             }
-            Format::Int64 | Format::Lsn | Format::Time => _ = self.fixed::<8>(out, item),
+            Format::Int64 | Format::Lsn | Format::Time => {
+                let number = self.fixed::<8>(out, item);
+                match item.field {
+                    Field::StandbyWriteLsn => self.lag(out, 1, Field::LagWrite, number),
+                    Field::StandbyFlushLsn => self.lag(out, 2, Field::LagFlush, number),
+                    Field::StandbyApplyLsn => self.lag(out, 4, Field::LagApply, number),
+                    _ => {}
+                }
+            }
             Format::Count16 => self.count = self.fixed::<2>(out, item) as u32,
             Format::Count32 => self.count = self.fixed::<4>(out, item) as u32,
             Format::Length32 => {
@@ -410,7 +521,7 @@ impl<'a> Walk<'a> {
                     let from = self.pos;
                     self.bytes_to(out, item.field, end);
                     self.done_if_cut(out, item.field);
-                    if item.field == Field::DecodingMessageContent && self.names.is_some() {
+                    if item.field == Field::DecodingMessageContent && self.known.is_some() {
                         self.content_text(out, from);
                     }
                 }
@@ -432,7 +543,7 @@ impl<'a> Walk<'a> {
                 _ => "Old row",
             };
             self.tuple = letter;
-            match self.names.and_then(|names| names.relation) {
+            match self.known.and_then(|known| known.relation) {
                 Some(relation) if self.labels => {
                     let from = self.pos + 1;
                     self.group_with(out, Field::TupleGroup, 0, |out| self.row_label(out, label, &relation.columns, from))
@@ -533,7 +644,7 @@ impl<'a> Walk<'a> {
         if self.tuple != b'N' {
             (self.old, self.old_left, self.old_is_row) = (self.pos, self.count, self.tuple == b'O');
         }
-        if let Some(relation) = self.names.and_then(|names| names.relation) {
+        if let Some(relation) = self.known.and_then(|known| known.relation) {
             let (count, known) = (self.count, relation.columns.len());
             if known != count as usize {
                 self.note(out, Field::NoteColumnCount, format_args!("{count} values, {} has {known} columns", relation.table));
@@ -543,7 +654,7 @@ impl<'a> Walk<'a> {
 
     /// The columns of a tuple: the table `TUPLE_COLUMN`, written out because most of all bytes go through here.
     fn columns(&mut self, out: &mut Out) {
-        let relation = self.names.and_then(|names| names.relation);
+        let relation = self.known.and_then(|known| known.relation);
         while out.has_room() {
             if self.done == self.count {
                 self.depth -= 1;
@@ -675,7 +786,7 @@ impl<'a> Walk<'a> {
     }
 
     fn decode(&self, column: &Column, bytes: &[u8], out: &mut Out) -> Result<(), decode::Error> {
-        match self.names.and_then(|names| names.relation) {
+        match self.known.and_then(|known| known.relation) {
             Some(relation) => decode::decode(column.type_oid, bytes, &RowContext { relation, encoding: self.encoding }, out),
             None => Ok(()),
         }
@@ -738,10 +849,10 @@ impl<'a> Walk<'a> {
 
     /// The table of the message, and where it was described.
     fn table(&mut self, out: &mut Out) {
-        let Some(names) = self.names else { return };
+        let Some(known) = self.known else { return };
         let relation = match self.message.tag {
-            b'T' => names.truncated.get(self.done as usize - 1).and_then(|relation| relation.as_deref()),
-            _ => names.relation,
+            b'T' => known.truncated.get(self.done as usize - 1).and_then(|relation| relation.as_deref()),
+            _ => known.relation,
         };
         let Some(relation) = relation else {
             const WORDS: &str = "no Relation message for this OID was seen: names and types are not known";
@@ -752,7 +863,7 @@ impl<'a> Walk<'a> {
         };
         self.push_static(out, Field::Table, &relation.table);
         if !matches!(self.message.tag, b'R' | b'T') {
-            self.push_number(out, Field::RelationFrame, 0, names.position);
+            self.push_number(out, Field::RelationFrame, 0, known.position.into());
         }
     }
 
@@ -776,7 +887,7 @@ impl<'a> Walk<'a> {
                 if self.pos == self.reported {
                     return self.short(out, part.items[0].field, part.items[0].format.min_length());
                 }
-                let column = self.names.and_then(|names| names.relation?.columns.get(self.done as usize - 1));
+                let column = self.known.and_then(|known| known.relation?.columns.get(self.done as usize - 1));
                 match column {
                     Some(column) if self.labels => {
                         let key = if column.key { " (key)" } else { "" };
@@ -1031,15 +1142,17 @@ impl fmt::Display for Which {
     }
 }
 
-/// Whether the bytes are exactly one message of the layer, nothing missing and nothing left.
-pub fn fits(layer: Layer, bytes: &[u8], reported: usize) -> bool {
+/// Whether the bytes are exactly one message of the layer, nothing missing and nothing left; `streamed` when it is one
+/// of a stream block.
+pub fn fits(layer: Layer, bytes: &[u8], reported: usize, streamed: bool) -> bool {
     let content = match layer {
         Layer::BaseBackup => Content::Backup,
         Layer::Pgoutput => Content::Pgoutput,
         _ => Content::CopyData,
     };
     let from_client = if layer == Layer::WalsenderFrontend { Record::FROM_CLIENT } else { 0 };
-    let record = Record { content: content as u8, flags: from_client, ..Record::default() };
+    let has_xid = if streamed { Record::STREAMED } else { 0 };
+    let record = Record { content: content as u8, flags: from_client | has_xid, ..Record::default() };
     let mut walk = Walk::new(record, bytes, reported, None, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     loop {
