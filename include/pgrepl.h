@@ -636,6 +636,34 @@ const char *pgrepl_message_name(uint32_t direction,
 enum pgrepl_status pgrepl_session_assume_replication(struct pgrepl_session *session);
 
 /**
+ * Looks for replication messages in a segment of a connection whose beginning was not captured. PGREPL_STATUS_OK: one
+ * certainly begins after `offset` bytes; then call pgrepl_session_assume_replication(). PGREPL_STATUS_NOT_A_MESSAGE: none
+ * does, or the connection is known to do something else. `length` bytes of the segment are captured, `available` were
+ * on the wire.
+ *
+ * # Safety
+ * `session` must be a session of a living capture, `bytes` have `length` readable bytes, `offset` be writable.
+ */
+enum pgrepl_status pgrepl_session_find_replication(const struct pgrepl_session *session,
+                                                   uint32_t direction,
+                                                   const uint8_t *bytes,
+                                                   size_t length,
+                                                   size_t available,
+                                                   size_t *offset);
+
+/**
+ * Bytes of a segment before the first message of a replication stream that certainly begins in it; all of the `available`
+ * ones when none does. Arguments as for pgrepl_session_find_replication().
+ *
+ * # Safety
+ * `bytes` must have `length` readable bytes.
+ */
+size_t pgrepl_find_message(uint32_t direction,
+                           const uint8_t *bytes,
+                           size_t length,
+                           size_t available);
+
+/**
  * Whether CopyData messages of a replication stream or a base backup are to come now: 1 or 0.
  *
  * # Safety
@@ -652,6 +680,15 @@ uint32_t pgrepl_session_in_copy(const struct pgrepl_session *session);
  */
 enum pgrepl_status pgrepl_session_lose(struct pgrepl_session *session,
                                        uint32_t direction);
+
+/**
+ * Whether the connection was captured from its beginning on, or the server has said since that it waits for a query, and
+ * nothing was lost after that: 1 or 0.
+ *
+ * # Safety
+ * `session` must be NULL or a session of a living capture.
+ */
+uint32_t pgrepl_session_is_certain(const struct pgrepl_session *session);
 
 /**
  * Tracks one message of the connection: all of them, both directions, once, in stream order.

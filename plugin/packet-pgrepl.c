@@ -38,6 +38,13 @@
 
 #define TIMES "\xc3\x97"
 
+/* In a connection whose beginning was not captured a message that seems to be so much longer than its segment is taken for
+ * the middle of another one; waiting for its end would hide all that follows. */
+#define MAX_DOUBTFUL (64 * 1024)
+
+/* Key of what is remembered of a frame that begins with such a message; others are numbers of connections. */
+#define DOUBTFUL 0
+
 /* Length to which the Info column grows. */
 #define MAX_INFO 200
 
@@ -328,7 +335,8 @@ static int
 delegate(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
 {
     uint16_t can_desegment = pinfo->can_desegment;
-    pinfo->can_desegment = pinfo->saved_can_desegment;
+    bool is_doubtful = p_get_proto_data(wmem_file_scope(), pinfo, proto_pgrepl, DOUBTFUL) != NULL;
+    pinfo->can_desegment = is_doubtful ? 0 : pinfo->saved_can_desegment;
     int used = call_builtin(conn, state, tvb, pinfo, tree, data);
     pinfo->can_desegment = can_desegment;
     return used;
@@ -709,7 +717,7 @@ next_message(tvbuff_t *tvb, packet_info *pinfo, const struct connection *conn, c
         return false;
     }
     if (status != PGREPL_STATUS_OK)
-        size = left;
+        size = 1 + pgrepl_find_message(direction, tvb_get_ptr(tvb, offset + 1, captured - 1), captured - 1, left - 1);
     if (size > left) {
         if (may_desegment) {
             pinfo->desegment_offset = offset;
@@ -776,6 +784,24 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     return end;
 }
 
+/* Whether a connection whose beginning was not captured shows here, or, when it may begin `anywhere` in what is left of the
+ * segment, further on, that it is in a replication stream. */
+static bool
+find_replication(tvbuff_t *tvb, packet_info *pinfo, const struct connection *conn, int offset, bool anywhere)
+{
+    size_t at = 0;
+    unsigned left = tvb_reported_length(tvb) - (unsigned)offset;
+    unsigned captured = tvb_captured_length(tvb) > (unsigned)offset ? tvb_captured_length(tvb) - (unsigned)offset : 0;
+    unsigned searched = anywhere ? captured : MIN(captured, judged_length);
+    if (searched == 0
+        || pgrepl_session_find_replication(conn->session, get_direction(conn, pinfo), tvb_get_ptr(tvb, offset, searched), searched, left, &at)
+            != PGREPL_STATUS_OK
+        || (at > 0 && !anywhere))
+        return false;
+    pgrepl_session_assume_replication(conn->session);
+    return true;
+}
+
 /* Looks at the complete messages of a segment: tracks them when it is seen for the first time, else only counts them. True
  * when a stream begins in it. */
 static bool
@@ -793,10 +819,13 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
     }
     uint32_t desegment_len = pinfo->desegment_len;
     int desegment_offset = pinfo->desegment_offset;
-    bool complete = true;
     while (offset < end) {
-        complete = next_message(tvb, pinfo, conn, NULL, offset, true, &message, &aligned);
-        if (!complete || !aligned)
+        bool complete = next_message(tvb, pinfo, conn, NULL, offset, true, &message, &aligned);
+        bool is_found = !visited && find_replication(tvb, pinfo, conn, offset, !complete || !aligned);
+        if (!complete && !visited && !is_found && !pgrepl_session_is_certain(conn->session)
+            && pinfo->desegment_len != DESEGMENT_ONE_MORE_SEGMENT && pinfo->desegment_len > MAX_DOUBTFUL)
+            p_add_proto_data(wmem_file_scope(), pinfo, proto_pgrepl, DOUBTFUL, conn);
+        if (!complete || !aligned || is_found)
             break;
         offset += (int)message.reported;
         state->next++;
@@ -814,7 +843,8 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
         return false;
     state->next = before;
     struct frame_messages entry = { pinfo->num, wmem_array_get_count(conn->records) };
-    wmem_array_append_one(conn->frames, entry);
+    if (wmem_array_get_count(conn->pending) > 0)
+        wmem_array_append_one(conn->frames, entry);
     for (unsigned i = 0; i < wmem_array_get_count(conn->pending); i++)
         wmem_array_append(conn->records, wmem_array_index(conn->pending, i), 1);
     conn->split_from = pinfo->num;

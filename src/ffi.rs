@@ -426,6 +426,57 @@ pub unsafe extern "C" fn pgrepl_session_assume_replication(session: *mut Session
     })
 }
 
+/// Looks for replication messages in a segment of a connection whose beginning was not captured. PGREPL_STATUS_OK: one
+/// certainly begins after `offset` bytes; then call pgrepl_session_assume_replication(). PGREPL_STATUS_NOT_A_MESSAGE: none
+/// does, or the connection is known to do something else. `length` bytes of the segment are captured, `available` were
+/// on the wire.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `bytes` have `length` readable bytes, `offset` be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_find_replication(
+    session: *const SessionHandle,
+    direction: u32,
+    bytes: *const u8,
+    length: size_t,
+    available: size_t,
+    offset: *mut size_t,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(direction), Some(bytes)) = (session.as_ref(), direction_of(direction), slice(bytes, length)) else {
+            return Status::InvalidArgument;
+        };
+        if offset.is_null() || length > available {
+            return Status::InvalidArgument;
+        }
+        match handle.session.find_replication(direction, bytes, available) {
+            Some(found) => {
+                *offset = found;
+                Status::Ok
+            }
+            None => Status::NotAMessage,
+        }
+    })
+}
+
+/// Bytes of a segment before the first message of a replication stream that certainly begins in it; all of the `available`
+/// ones when none does. Arguments as for pgrepl_session_find_replication().
+///
+/// # Safety
+/// `bytes` must have `length` readable bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_find_message(direction: u32, bytes: *const u8, length: size_t, available: size_t) -> size_t {
+    let mut found = available;
+    guard(|| match (direction_of(direction), slice(bytes, length)) {
+        (Some(direction), Some(bytes)) if length <= available => {
+            found = probe::find_message(direction, bytes, available);
+            Status::Ok
+        }
+        _ => Status::InvalidArgument,
+    });
+    found
+}
+
 /// Whether CopyData messages of a replication stream or a base backup are to come now: 1 or 0.
 ///
 /// # Safety
@@ -449,6 +500,16 @@ pub unsafe extern "C" fn pgrepl_session_lose(session: *mut SessionHandle, direct
         }
         _ => Status::InvalidArgument,
     })
+}
+
+/// Whether the connection was captured from its beginning on, or the server has said since that it waits for a query, and
+/// nothing was lost after that: 1 or 0.
+///
+/// # Safety
+/// `session` must be NULL or a session of a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_is_certain(session: *const SessionHandle) -> u32 {
+    session.as_ref().is_some_and(|handle| handle.session.is_certain()) as u32
 }
 
 /// Common part of the tracking functions.

@@ -182,6 +182,10 @@ pub struct Session {
     last_lookup: Option<(u32, u32)>,
     /// The stream was guessed, and no record has said so yet.
     guessed: bool,
+    /// See the function.
+    is_certain: bool,
+    /// By direction: something is missing before the next message, so that it has to prove where it begins.
+    is_torn: [bool; 2],
 }
 
 impl Session {
@@ -196,6 +200,8 @@ impl Session {
             client_answers: false,
             command: Command::Other,
             guessed: false,
+            is_certain: false,
+            is_torn: [false; 2],
             block: Block::Outside,
             encoding: Encoding::Utf8,
             memory: Memory::default(),
@@ -209,6 +215,12 @@ impl Session {
         self.mode != Mode::Query
     }
 
+    /// The connection was captured from its beginning on, or the server has said since that it waits for a query, and
+    /// nothing was lost after that.
+    pub fn is_certain(&self) -> bool {
+        self.is_certain
+    }
+
     /// How long the message is that begins here, in the present mode of the connection. It asks for more evidence than
     /// the message itself: what begins here may be the middle of a message whose beginning was lost, and a wrong length
     /// would swallow what follows. `available` bytes of the segment are left.
@@ -219,14 +231,27 @@ impl Session {
             Direction::Frontend => self.client_answers,
         };
         match size {
+            Size::Known(_) if streams && self.is_torn[direction as usize] && !probe::is_proved(direction, bytes, available) => {
+                Size::NotAMessage
+            }
             Size::Known(length) if streams => probe::in_stream(direction, bytes, length, available),
             size => size,
         }
     }
 
+    /// Bytes before the first message of the segment that shows this connection to be in a replication stream whose
+    /// start was not captured; None when there is none, or when the connection is known to do something else.
+    pub fn find_replication(&self, direction: Direction, bytes: &[u8], available: usize) -> Option<usize> {
+        if self.is_certain || self.in_copy() {
+            return None;
+        }
+        Some(probe::find_message(direction, bytes, available)).filter(|at| *at < available)
+    }
+
     /// A message of the connection, from its type byte (or, at startup, its length) on. `bytes` may be cut short.
     #[inline]
     pub fn track(&mut self, direction: Direction, bytes: &[u8], reported: usize, at: At) -> Record {
+        self.is_torn[direction as usize] = false;
         match (bytes.first(), direction) {
             (Some(b'd'), _) => {
                 let payload = bytes.get(HEADER..).unwrap_or(&[]);
@@ -254,6 +279,7 @@ impl Session {
                 self.command = Command::Other;
             }
             (Some(b'Z'), Direction::Backend) => {
+                self.is_certain = true;
                 self.mode = Mode::Query;
                 self.command = Command::Other;
             }
@@ -264,6 +290,7 @@ impl Session {
 
     /// StartupMessage: length, version, then parameters.
     fn track_startup(&mut self, bytes: &[u8]) {
+        self.is_certain = true;
         if bytes.get(4..6) == Some(&[0, 3]) {
             self.track_parameters(bytes.get(8..).unwrap_or(&[]));
         }
@@ -312,6 +339,7 @@ impl Session {
             self.begin_replication();
             self.set_block(Block::Unknown);
             self.guessed = true;
+            self.is_torn = [true; 2];
         }
     }
 
@@ -368,8 +396,16 @@ impl Session {
         }
         match self.mode {
             Mode::Query => Record::default(),
-            Mode::Replication(kind) => {
-                let mut record = self.copy_data_record(kind, 0);
+            Mode::Replication(mut kind) => {
+                let mut inferred = 0;
+                if kind == Payload::Unknown && payload.first() == Some(&b'w') {
+                    kind = probe::payload(payload, reported);
+                    if kind != Payload::Unknown {
+                        self.mode = Mode::Replication(kind);
+                        inferred = Record::GUESSED;
+                    }
+                }
+                let mut record = self.copy_data_record(kind, inferred);
                 match payload.first() {
                     Some(b'w') => {
                         const HEADER: usize = formats::XLOG_DATA.min_length();
@@ -433,6 +469,9 @@ impl Session {
 
     /// Messages of this direction were not captured, or not taken for messages.
     pub fn lose(&mut self, direction: Direction) {
+        self.is_torn[direction as usize] = true;
+        // The start of a stream may be among them.
+        self.is_certain = false;
         match direction {
             Direction::Frontend => self.progress.lose_answers(),
             Direction::Backend => {

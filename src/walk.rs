@@ -269,11 +269,15 @@ impl<'a> Walk<'a> {
     fn start(&mut self, out: &mut Out) {
         if self.record.flags & Record::GUESSED != 0 {
             self.record.flags &= !Record::GUESSED;
-            return self.note(
-                out,
-                Field::NoteGuessed,
-                format_args!("no START_REPLICATION was seen; the stream was guessed from this message"),
-            );
+            let from = match (self.bytes.first(), self.record.payload()) {
+                (Some(b'w'), Payload::Pgoutput) => {
+                    "its payload is read as pgoutput, as its two positions are equal and it fits to the last byte"
+                }
+                (Some(b'w'), Payload::Physical) => "its payload is read as WAL, as its two positions differ",
+                (Some(b'w'), Payload::OtherPlugin) => "its payload is text of another plugin, as its two positions are equal",
+                _ => "the stream was found by the length and the clock of this message",
+            };
+            return self.note(out, Field::NoteGuessed, format_args!("no START_REPLICATION was seen; {from}"));
         }
         let layer = match self.record.content() {
             Content::Other => return self.stage = Stage::Done,
