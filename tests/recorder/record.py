@@ -511,7 +511,7 @@ The rules in `compare` (a slot without one cannot be compared; `about` says why)
   by one. A walsender writes position 0 for all but the last message of a group, such as a Relation
   before its row, where SQL tells the real one.
 * `relations`: the same, but the capture may describe tables (Relation, Type) more often: DDL can reach a
-  walsender that decodes live before it decodes that DDL.
+  walsender that decodes live before it decodes that DDL, and each connection describes them anew.
 * `subset`: every answer is in the capture in this order, except those of transactions that `txid_status`
   calls aborted; the capture has more. 18 does not decode what it already knows to be rolled back, so
   the SQL function, asked afterwards, leaves out transactions that were streamed live and then aborted.

@@ -57,7 +57,7 @@ class Transaction:
             into.kept += level.kept
         if level.xid:
             into.subtransactions.append({"xid": level.xid, "outcome": outcome})
-        into.subtransactions += level.subtransactions
+        into.subtransactions += [sub if changes else dict(sub, outcome=outcome) for sub in level.subtransactions]
 
     def end(self, outcome, gid=None):
         while len(self.levels) > 1:
