@@ -233,17 +233,19 @@ def prepared_later(r):
 LAGS = [(None, None, None), (0, None, None), (0, 1, None), (0, 1, 4), (1, 3, 6), (2, 2, 2), (0, 0, None), (0, 0, 0)]
 
 
-def sample_lag(r, conn, stream, lags):
-    """A keepalive with the sender's position, a status update that lags, and how the server sees it."""
+def sample_lag(r, conn, stream, lags, before):
+    """A keepalive with the sender's position, a status update that lags, and how the server sees it. Returns the
+    positions told; none is below the one told before."""
     r.wait_sent()
     known = sorted({position for position in list(stream.positions) if position})
-    told = [known[max(0, len(known) - 1 - lag)] if lag is not None else 0 for lag in lags]
+    told = [max(known[max(0, len(known) - 1 - lag)], least) if lag is not None else 0
+            for lag, least in zip(lags, before)]
     words = [lsn_text(position) for position in told]
     for _ in range(10):
-        before = stream.replies
+        replies = stream.replies
         conn.status(*told, reply=1)
         end = time.time() + 5
-        while stream.replies == before and time.time() < end:
+        while stream.replies == replies and time.time() < end:
             time.sleep(0.01)
         at = stream.sent_pointer
         time.sleep(0.1)
@@ -255,7 +257,7 @@ def sample_lag(r, conn, stream, lags):
         if lsn_text(at) == row[0] and [lsn or "0/0" for lsn in row[1:4]] == words:
             names = ("sent_lsn", "write_lsn", "flush_lsn", "replay_lsn", "pg_current_wal_flush_lsn")
             r.add(lag=dict(zip(("write", "flush", "apply"), words), status=number, **dict(zip(names, row))))
-            return
+            return told
     raise RuntimeError("the server never saw %s with %s sent" % (words, lsn_text(at)))
 
 
@@ -279,8 +281,12 @@ def slow(r):
         command = start_command("sl", r.options)
     conn.start_replication(command)
     stream = Stream(conn, answer=False)
-    lags = iter(LAGS)
-    r.run_section("run", at_pause=lambda: sample_lag(r, conn, stream, next(lags)))
+    lags, told = iter(LAGS), [0, 0, 0]
+
+    def report():
+        told[:] = map(max, told, sample_lag(r, conn, stream, next(lags), told))
+
+    r.run_section("run", at_pause=report)
     if next(lags, None):
         raise RuntimeError("a pause is missing in the workload")
     stream.finish()
