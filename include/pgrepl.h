@@ -220,6 +220,10 @@ enum pgrepl_content
      * Bytes in a replication stream that do not begin a message.
      */
     PGREPL_CONTENT_UNALIGNED = 5,
+    /**
+     * A Query that is a replication command.
+     */
+    PGREPL_CONTENT_COMMAND = 6,
 };
 #ifndef __cplusplus
 typedef uint8_t pgrepl_content;
@@ -754,6 +758,36 @@ enum pgrepl_status pgrepl_session_track_pgoutput(struct pgrepl_session *session,
 enum pgrepl_status pgrepl_session_command(struct pgrepl_session *session,
                                           const char *text,
                                           size_t length);
+
+/**
+ * Position of the START_REPLICATION of the session's last stream; 0 when it was not seen.
+ *
+ * # Safety
+ * `session` must be NULL or a session of a living capture.
+ */
+uint32_t pgrepl_session_start(const struct pgrepl_session *session);
+
+/**
+ * Writes the name of the output plugin that a START_REPLICATION will use, zero-terminated, cut to `room` bytes with the
+ * zero; an empty one when it is not known. `command` is the text of the Query message.
+ *
+ * # Safety
+ * `session` must be a session of a living capture, `command` have `length` readable bytes, `text` room for `room` bytes.
+ */
+enum pgrepl_status pgrepl_session_plugin(const struct pgrepl_session *session,
+                                         const char *command,
+                                         size_t length,
+                                         char *text,
+                                         size_t room);
+
+/**
+ * A record for a walk over the text of a Query message that is a replication command, without any session.
+ * PGREPL_STATUS_NOT_A_MESSAGE: it is none.
+ *
+ * # Safety
+ * `text` must have `length` readable bytes, `record` be writable.
+ */
+enum pgrepl_status pgrepl_command_record(const uint8_t *text, size_t length, struct pgrepl_record *record);
 
 /**
  * Begins a walk over the bytes that belong to `record`: the payload of a CopyData message, or a bare pgoutput message.

@@ -50,6 +50,7 @@
 
 /* Room for the name of a table: two names of 63 bytes may be four times as long in UTF-8, or escaped. */
 #define MAX_TABLE 1024
+#define MAX_NAME 256
 
 static int proto_pgrepl = -1;
 static int proto_pgsql = -1;
@@ -77,6 +78,8 @@ static int *hf_fields;
 static int *hf_positions;
 static expert_field *ei_notes;
 static expert_field *ei_panic;
+static int *hf_start_plugin;
+static int *hf_start_frame;
 static expert_field ei_left_out = EI_INIT;
 
 static int ett_pgsql = -1;
@@ -98,6 +101,13 @@ struct frame_messages {
     uint32_t first;
 };
 
+/* A stream of a connection: it begins with the message `index` of the frame, and its START_REPLICATION was in `start`. */
+struct stream {
+    uint32_t frame;
+    uint32_t index;
+    uint32_t start;
+};
+
 /* One TCP connection. */
 struct connection {
     struct pgrepl_session *session;
@@ -111,6 +121,7 @@ struct connection {
     /* Records of all messages from that frame on, in stream order, and where each frame's begin. */
     wmem_array_t *records;
     wmem_array_t *frames;
+    wmem_array_t *streams;
     /* Records of the frame `scanned`, which is seen for the first time and may become the one to split from. */
     wmem_array_t *pending;
     uint32_t scanned;
@@ -191,6 +202,7 @@ get_connection(packet_info *pinfo, bool server_is_source)
         conn->session = pgrepl_session_new(capture, &options);
         conn->records = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
         conn->frames = wmem_array_new(wmem_file_scope(), sizeof(struct frame_messages));
+        conn->streams = wmem_array_new(wmem_file_scope(), sizeof(struct stream));
         conn->pending = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
         conversation_add_proto_data(conversation, proto_pgrepl, conn);
     }
@@ -238,15 +250,39 @@ frame_records(const struct connection *conn, uint32_t frame, uint32_t *first)
     return (is_last ? wmem_array_get_count(conn->records) : frames[low + 1].first) - *first;
 }
 
+/* The CopyBothResponse that begins a stream, which no built-in dissector knows. */
+static bool
+is_copy_both(const struct message *message)
+{
+    return message->captured > 0 && tvb_get_ptr(message->tvb, message->offset, 1)[0] == 'W' && message->direction == PGREPL_DIRECTION_BACKEND;
+}
+
+/* Tracks the frame's message number `index`. */
 static struct pgrepl_record
-track(const struct connection *conn, packet_info *pinfo, const struct message *message)
+track(const struct connection *conn, packet_info *pinfo, const struct message *message, uint32_t index)
 {
     struct pgrepl_record record;
     memset(&record, 0, sizeof record);
     const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
     int64_t time = pinfo->fd->has_ts ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
     pgrepl_session_track(conn->session, message->direction, pinfo->num, time, bytes, message->captured, message->reported, &record);
+    if (is_copy_both(message)) {
+        struct stream stream = { pinfo->num, index, pgrepl_session_start(conn->session) };
+        wmem_array_append_one(conn->streams, stream);
+    }
     return record;
+}
+
+/* Where the START_REPLICATION of the frame's message number `index` was; 0: not seen. */
+static uint32_t
+start_frame(const struct connection *conn, uint32_t frame, uint32_t index)
+{
+    for (unsigned i = wmem_array_get_count(conn->streams); i > 0; i--) {
+        const struct stream *stream = (const struct stream *)wmem_array_index(conn->streams, i - 1);
+        if (stream->frame < frame || (stream->frame == frame && stream->index < index))
+            return stream->start;
+    }
+    return 0;
 }
 
 /* Tells the session when TCP segments are missing before this frame, on its first pass. */
@@ -291,7 +327,7 @@ get_record(struct connection *conn, packet_info *pinfo, const struct message *me
         wmem_array_append_one(conn->frames, entry);
     }
     if (aligned) {
-        record = track(conn, pinfo, message);
+        record = track(conn, pinfo, message, index);
     } else if (pgrepl_session_in_copy(conn->session)) {
         record.content = PGREPL_CONTENT_UNALIGNED;
         pgrepl_session_lose(conn->session, message->direction);
@@ -330,6 +366,9 @@ call_builtin(const struct connection *conn, struct frame_state *state, tvbuff_t 
     return used;
 }
 
+static void show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct connection *conn, struct frame_state *state,
+    int start, int end);
+
 /* Hands a whole segment to it, with the right to ask TCP for more. */
 static int
 delegate(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
@@ -339,6 +378,8 @@ delegate(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb
     pinfo->can_desegment = is_doubtful ? 0 : pinfo->saved_can_desegment;
     int used = call_builtin(conn, state, tvb, pinfo, tree, data);
     pinfo->can_desegment = can_desegment;
+    if (conn != NULL)
+        show_commands(tvb, pinfo, tree, conn, state, 0, (int)tvb_reported_length(tvb));
     return used;
 }
 
@@ -654,6 +695,11 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
     if (payload.tvb == state->pgrepl_tvb)
         proto_item_set_len(state->pgrepl_item, payload.offset + (int)payload.captured - state->pgrepl_start);
     add_fields(message_tree, pinfo, conn, state, record, &payload);
+    uint32_t start = start_frame(conn, pinfo->num, state->next - 1);
+    if (start != 0) {
+        proto_item *item = proto_tree_add_uint(message_tree, *hf_start_frame, payload.tvb, payload.offset, 0, start);
+        proto_item_set_generated(item);
+    }
 }
 
 /* Hands the messages from `start` to `end`, none of them ours, to the built-in dissector. */
@@ -673,13 +719,47 @@ show_run(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct conne
     pinfo->can_desegment = 0;
     call_builtin(conn, state, tvb_new_subset_length(tvb, start, end - start), pinfo, tree, NULL);
     pinfo->can_desegment = can_desegment;
+    show_commands(tvb, pinfo, tree, conn, state, start, end);
 }
 
-/* The CopyBothResponse that begins a stream, which no built-in dissector knows. */
-static bool
-is_copy_both(const struct message *message)
+/* Where more about the messages that the built-in dissector has just shown belongs: in its item, where it made one. */
+static proto_tree *
+builtin_tree(proto_tree *tree)
 {
-    return message->captured > 0 && tvb_get_ptr(message->tvb, message->offset, 1)[0] == 'W' && message->direction == PGREPL_DIRECTION_BACKEND;
+    proto_node *last = tree != NULL ? tree->last_child : NULL;
+    if (last == NULL || PNODE_FINFO(last) == NULL || PNODE_FINFO(last)->hfinfo->id != proto_pgsql)
+        return tree;
+    return proto_item_add_subtree(last, ett_pgsql);
+}
+
+/* Adds the parts of replication commands to what the built-in dissector shows of the messages from `start` to `end`. */
+static void
+show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct connection *conn, struct frame_state *state, int start, int end)
+{
+    char plugin[MAX_NAME];
+    struct message message = { tvb, start, 0, 0, get_direction(conn, pinfo) };
+    if (tree == NULL || message.direction != PGREPL_DIRECTION_FRONTEND)
+        return;
+    end = MIN(end, (int)tvb_captured_length(tvb));
+    for (size_t size; message.offset + (int)header_length < end; message.offset += (int)size) {
+        unsigned left = (unsigned)(end - message.offset);
+        const uint8_t *bytes = tvb_get_ptr(tvb, message.offset, left);
+        struct pgrepl_record record;
+        if (pgrepl_message_size(message.direction, bytes, left, &size) != PGREPL_STATUS_OK || size > left)
+            return;
+        struct message text = message;
+        text.offset += header_length;
+        text.captured = text.reported = (unsigned)size - header_length;
+        if (bytes[0] != 'Q' || pgrepl_command_record(bytes + header_length, text.captured, &record) != PGREPL_STATUS_OK)
+            continue;
+        proto_tree *subtree = proto_tree_add_subtree(builtin_tree(tree), tvb, text.offset, (int)text.captured, ett_message, NULL, "Replication command");
+        add_fields(subtree, pinfo, conn, state, &record, &text);
+        if (pgrepl_session_plugin(conn->session, (const char *)bytes + header_length, text.captured, plugin, sizeof plugin) == PGREPL_STATUS_OK
+            && plugin[0] != '\0') {
+            proto_item *generated = proto_tree_add_string(subtree, *hf_start_plugin, tvb, text.offset, 0, plugin);
+            proto_item_set_generated(generated);
+        }
+    }
 }
 
 /*
@@ -748,7 +828,7 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
         && next_message(tvb, pinfo, conn, find_record(conn, pinfo, state->next), offset, pinfo->can_desegment > 0, &message, &aligned)) {
         int next = offset + (int)MIN(message.reported, (unsigned)(end - offset));
         struct pgrepl_record record = get_record(conn, pinfo, &message, state->next++, aligned);
-        if (record.content == PGREPL_CONTENT_OTHER) {
+        if (record.content == PGREPL_CONTENT_OTHER || record.content == PGREPL_CONTENT_COMMAND) {
             if (message.captured > 0)
                 add_info(pinfo, state, pgrepl_message_name(message.direction, tvb_get_ptr(tvb, offset, 1)[0]));
             if (is_copy_both(&message)) {
@@ -831,7 +911,7 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
         state->next++;
         if (visited)
             continue;
-        struct pgrepl_record record = track(conn, pinfo, &message);
+        struct pgrepl_record record = track(conn, pinfo, &message, state->next - 1);
         wmem_array_append_one(conn->pending, record);
         if (pgrepl_session_in_copy(conn->session))
             break;
@@ -1111,6 +1191,10 @@ register_fields(void)
             if (strcmp(info->name, "pgrepl.expert.decoder_panic") == 0)
                 ei_panic = &ei_notes[i];
         } else if (info->kind != PGREPL_KIND_GROUP) {
+            if (strcmp(info->name, "pgrepl.start.plugin") == 0)
+                hf_start_plugin = &hf_fields[i];
+            if (strcmp(info->name, "pgrepl.start.frame") == 0)
+                hf_start_frame = &hf_fields[i];
             fields[hf_count] = empty;
             describe_field(info, &fields[hf_count++].hfinfo);
             if (info->kind == PGREPL_KIND_LSN) {

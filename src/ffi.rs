@@ -9,10 +9,11 @@ use std::rc::Rc;
 use libc::{c_char, size_t};
 use once_cell::sync::Lazy;
 
+use crate::command;
 use crate::fields::FIELDS;
 use crate::formats::{Message, MESSAGES};
 use crate::probe::{self, Size};
-use crate::session::{At, Direction, Payload, Record, Session, Shared};
+use crate::session::{At, Content, Direction, Payload, Record, Session, Shared};
 use crate::tally::{self, Tally};
 use crate::transaction::Outcome;
 use crate::value::{Lsn, Time};
@@ -612,6 +613,57 @@ pub unsafe extern "C" fn pgrepl_session_command(session: *mut SessionHandle, tex
             return Status::InvalidArgument;
         };
         handle.session.command(text);
+        Status::Ok
+    })
+}
+
+/// Position of the START_REPLICATION of the session's last stream; 0 when it was not seen.
+///
+/// # Safety
+/// `session` must be NULL or a session of a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_start(session: *const SessionHandle) -> u32 {
+    session.as_ref().map_or(0, |handle| handle.session.start())
+}
+
+/// Writes the name of the output plugin that a START_REPLICATION will use, zero-terminated, cut to `room` bytes with the
+/// zero; an empty one when it is not known. `command` is the text of the Query message.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `command` have `length` readable bytes, `text` room for `room` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_plugin(
+    session: *const SessionHandle,
+    command: *const c_char,
+    length: size_t,
+    text: *mut c_char,
+    room: size_t,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(command)) = (session.as_ref(), slice(command.cast(), length)) else {
+            return Status::InvalidArgument;
+        };
+        let plugin = handle.session.plugin_of(command::without_zero(command)).unwrap_or_default();
+        write_line(text, room, |out| std::fmt::Write::write_str(out, &String::from_utf8_lossy(&plugin)))
+    })
+}
+
+/// A record for a walk over the text of a Query message that is a replication command, without any session.
+/// PGREPL_STATUS_NOT_A_MESSAGE: it is none.
+///
+/// # Safety
+/// `text` must have `length` readable bytes, `record` be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_command_record(text: *const u8, length: size_t, record: *mut Record) -> Status {
+    guard(|| {
+        let Some(text) = slice(text, length) else { return Status::InvalidArgument };
+        if record.is_null() {
+            return Status::InvalidArgument;
+        }
+        if !command::is_command(text) {
+            return Status::NotAMessage;
+        }
+        *record = Record { content: Content::Command as u8, ..Record::default() };
         Status::Ok
     })
 }

@@ -152,6 +152,28 @@ fields! {
     BackupData "pgrepl.backup.data" "Backup data" Bytes 0: "A slice of an archive or of the manifest";
     BackupBytesDone "pgrepl.backup.bytes_done" "Bytes done" Uint 8: "Bytes backed up so far";
 
+    // Replication commands
+    Command "pgrepl.command" "Replication command" Text 0: "The command of the replication protocol";
+    CommandSlot "pgrepl.command.slot" "Slot" Text 0: "Replication slot that the command is about";
+    CommandMode "pgrepl.command.mode" "Mode" Text 0: "logical or physical";
+    CommandPlugin "pgrepl.command.plugin" "Plugin" Text 0: "Output plugin of the new slot";
+    CommandTimeline "pgrepl.command.timeline" "Timeline" Uint 4: "Timeline whose history is asked for";
+    CommandOption "pgrepl.command.option" "Option" Text 0: "name, or name=value";
+    StartSlot "pgrepl.start.slot" "Slot" Text 0: "Replication slot to stream from";
+    StartMode "pgrepl.start.mode" "Mode" Text 0: "logical or physical";
+    StartLsn "pgrepl.start.lsn" "Start LSN" Lsn 8: "WAL position to begin at; 0/0 of a logical slot: where it was left";
+    StartTimeline "pgrepl.start.timeline" "Timeline" Uint 4: "Timeline to stream";
+    StartPlugin "pgrepl.start.plugin" "Plugin" Text 0 {generated}: "Output plugin of the slot, as its creation or the options tell";
+    StartProtoVersion "pgrepl.start.proto_version" "Protocol version" Uint 4: "Version of the logical replication protocol";
+    StartPublicationNames "pgrepl.start.publication_names" "Publications" Text 0: "Publications to stream";
+    StartBinary "pgrepl.start.binary" "Binary" Text 0: "Whether values may come in binary form";
+    StartMessages "pgrepl.start.messages" "Messages" Text 0: "Whether logical decoding messages are wanted";
+    StartStreaming "pgrepl.start.streaming" "Streaming" Text 0: "Whether transactions come before their end: on, off, parallel";
+    StartTwoPhase "pgrepl.start.two_phase" "Two-phase" Text 0: "Whether prepared transactions come when they are prepared";
+    StartOrigin "pgrepl.start.origin" "Origin" Text 0: "Changes of which origins are wanted: any, none";
+    StartOption "pgrepl.start.option" "Option" Text 0: "Any other option of the output plugin: name, or name=value";
+    StartFrame "pgrepl.start.frame" "Started in frame" Position 4 {generated}: "Where the START_REPLICATION in force is";
+
     // Logical replication messages
     MessageType "pgrepl.message.type" "Message type" Char 1
         ['B' = "Begin", 'M' = "Message", 'C' = "Commit", 'O' = "Origin", 'R' = "Relation", 'Y' = "Type", 'I' = "Insert",
@@ -219,6 +241,7 @@ fields! {
     ValueDecoded "pgrepl.value.decoded" "Value" Text 0 {generated}: "Binary value as PostgreSQL's text output prints it";
     ValueChanged "pgrepl.value.changed" "Changed" Bool 1 {generated}: "The value differs from that of the old row";
     Cell "pgrepl.cell" "Cell" Text 0 {generated}: "column=value";
+    DataText "pgrepl.data.text" "Text" Text 0 {generated}: "What another output plugin wrote, where it is text";
     DecodingMessageText "pgrepl.decoding_message.text" "Content as text" Text 0 {generated}: "The content, where it is UTF-8 text";
 
     TxnXid "pgrepl.txn.xid" "Transaction" Uint 4 {generated}: "Top-level transaction id of the transaction that the message belongs to";

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::command::Command;
+use crate::command::{self, Command};
 use crate::encoding::Encoding;
 use crate::fields::Field;
 use crate::formats::{self, Format, Layer};
@@ -37,6 +37,8 @@ pub enum Content {
     Pgoutput = 4,
     /// Bytes in a replication stream that do not begin a message.
     Unaligned = 5,
+    /// A Query that is a replication command.
+    Command = 6,
 }
 
 /// What XLogData holds.
@@ -100,6 +102,7 @@ impl Record {
             3 => Content::UntaggedBackup,
             4 => Content::Pgoutput,
             5 => Content::Unaligned,
+            6 => Content::Command,
             _ => Content::Other,
         }
     }
@@ -124,7 +127,7 @@ impl Record {
 
 /// A slot of a server, and the name of an output plugin.
 type Slot = (u64, Vec<u8>);
-type Plugin = Vec<u8>;
+pub type Plugin = Vec<u8>;
 
 /// What the sessions of one capture share.
 #[derive(Default)]
@@ -168,8 +171,10 @@ pub struct Session {
     mode: Mode,
     /// The client answers a replication stream. It may do so for a while after the server has ended it.
     client_answers: bool,
-    /// The last command that was sent and not finished.
+    /// The last command that was sent and not finished, and where; the START_REPLICATION in force.
     command: Command,
+    asked: u32,
+    start: u32,
     block: Block,
     transactions: Transactions,
     progress: Progress,
@@ -199,6 +204,8 @@ impl Session {
             mode: Mode::Query,
             client_answers: false,
             command: Command::Other,
+            asked: 0,
+            start: 0,
             guessed: false,
             is_certain: false,
             is_torn: [false; 2],
@@ -262,6 +269,10 @@ impl Session {
                 // Half a command, cut off by the capture, would be taken for another one.
                 self.command = memchr::memchr(0, text).map_or(Command::Other, |end| Command::parse(&text[..end]));
                 self.client_answers = false;
+                self.asked = at.position;
+                if command::is_command(text) {
+                    return Record { content: Content::Command as u8, encoding: self.encoding as u8, ..Record::default() };
+                }
             }
             (Some(0), Direction::Frontend) => self.track_startup(bytes),
             (Some(b'S'), Direction::Backend) => self.track_parameters(bytes.get(HEADER..).unwrap_or(&[])),
@@ -366,8 +377,22 @@ impl Session {
             }
             _ => self.unseen,
         };
+        self.start = if matches!(self.command, Command::StartReplication(_)) { self.asked } else { 0 };
         self.mode = Mode::Replication(payload);
         self.client_answers = true;
+    }
+
+    /// Position of the START_REPLICATION of the stream that has begun last; 0 when it was not seen.
+    pub fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// The output plugin that a START_REPLICATION will use, as far as it is known.
+    pub fn plugin_of(&self, command: &[u8]) -> Option<Plugin> {
+        let Command::StartReplication(start) = Command::parse(command) else { return None };
+        let plugins = self.shared.plugins.borrow();
+        let plugin = start.slot.as_ref().and_then(|slot| plugins.get(&(self.server, slot.clone()))).cloned();
+        plugin.or_else(|| start.is_for_pgoutput().then(|| b"pgoutput".to_vec()))
     }
 
     /// CopyData of a stream that the caller knows to be replication, from its first payload byte on.

@@ -4,6 +4,8 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 
+use crate::command::without_zero;
+use crate::encoding::Encoding;
 use crate::fields::{Field, Kind, FIELDS};
 use crate::session::{Content, Direction, Known, Payload, Record};
 use crate::value::Lsn;
@@ -15,6 +17,7 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>
         Content::Other => return Ok(()),
         Content::UntaggedBackup => return write!(to, "Backup data, {reported} bytes"),
         Content::Unaligned => return write!(to, "Part of a message"),
+        Content::Command => return Encoding::from_number(record.encoding).write(without_zero(bytes), to),
         _ => {}
     }
     if bytes.is_empty() {
@@ -38,6 +41,12 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>
     if message.tag == b'w' {
         let length = out.written().iter().find(|span| span.field == Field::Data as u16).map_or(0, |span| span.length);
         let start = out.written().iter().find(|span| span.field == Field::WalStart as u16).map_or(0, |span| span.number);
+        if let Some(text) = out.written().iter().find(|span| span.field == Field::DataText as u16) {
+            // What another plugin wrote says more than its length.
+            let line = text.as_str().lines().next().unwrap_or_default();
+            let end = line.char_indices().nth(80).map_or(line.len(), |(at, _)| at);
+            return write!(to, " {}{}", &line[..end], if end < text.as_str().len() { "…" } else { "" });
+        }
         return write!(to, " {}, {length} bytes", Lsn(start));
     }
     // The table of a change; a Relation message names it itself.

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::mem::MaybeUninit;
 
+use crate::command;
 use crate::decode;
 use crate::encoding::Encoding;
 use crate::fields::{Field, Kind};
@@ -173,6 +174,7 @@ enum Stage {
     Transaction,
     Items,
     Columns,
+    Command,
     Done,
 }
 
@@ -209,6 +211,7 @@ pub struct Walk<'a> {
     old_left: u32,
     /// The old tuple is a whole row, not only a key.
     old_is_row: bool,
+    reader: command::Reader,
 }
 
 impl<'a> Walk<'a> {
@@ -236,6 +239,7 @@ impl<'a> Walk<'a> {
             old: 0,
             old_left: 0,
             old_is_row: false,
+            reader: command::Reader::default(),
         }
     }
 
@@ -262,6 +266,7 @@ impl<'a> Walk<'a> {
             Stage::Columns => self.columns(out),
             Stage::Start => self.start(out),
             Stage::Transaction => self.transaction(out),
+            Stage::Command => self.command(out),
             Stage::Done => {}
         }
     }
@@ -281,6 +286,7 @@ impl<'a> Walk<'a> {
         }
         let layer = match self.record.content() {
             Content::Other => return self.stage = Stage::Done,
+            Content::Command => return self.stage = Stage::Command,
             Content::UntaggedBackup => {
                 return self.rest(out, Field::BackupData);
             }
@@ -309,6 +315,23 @@ impl<'a> Walk<'a> {
             self.note_words(out, Field::NoteNoReply, WORDS);
         }
         self.enter(out, layer);
+    }
+
+    /// The next part of a replication command.
+    fn command(&mut self, out: &mut Out) {
+        let bytes = self.bytes;
+        let Some(part) = self.reader.next(command::without_zero(bytes)) else { return self.stage = Stage::Done };
+        self.pos = part.range.start;
+        let length = part.range.len();
+        match part.value {
+            command::Value::Number(number) => self.push_number(out, part.field, length, number),
+            command::Value::Text(_) => self.push_text(out, part.field, length, length),
+            value => {
+                let (from, limit, encoding) = (out.text_len, out.text_limit(), self.encoding);
+                let _ = out.limited(limit, |out| value.write(out, |bytes, out| encoding.write(bytes, out)));
+                self.push_generated(out, part.field, length, from);
+            }
+        }
     }
 
     /// Begins the message of `layer` at the present position.
@@ -526,7 +549,7 @@ impl<'a> Walk<'a> {
                     self.bytes_to(out, item.field, end);
                     self.done_if_cut(out, item.field);
                     if item.field == Field::DecodingMessageContent && self.known.is_some() {
-                        self.content_text(out, from);
+                        self.text_of(out, Field::DecodingMessageText, from);
                     }
                 }
             }
@@ -623,8 +646,12 @@ impl<'a> Walk<'a> {
         if field == Field::Data && self.record.payload() == Payload::Pgoutput {
             return self.enter(out, Layer::Pgoutput);
         }
+        let from = self.pos;
         self.bytes_to(out, field, self.reported);
         self.done_if_cut(out, field);
+        if field == Field::Data && self.record.payload() == Payload::OtherPlugin && self.known.is_some() {
+            self.text_of(out, Field::DataText, from);
+        }
         if self.stage == Stage::Start {
             self.finish(out);
         }
@@ -871,12 +898,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The content of a decoding message as text, where it is UTF-8 without control characters.
-    fn content_text(&mut self, out: &mut Out, from: usize) {
+    /// The bytes from `from` on as text, where they are UTF-8 without control characters.
+    fn text_of(&mut self, out: &mut Out, field: Field, from: usize) {
         let bytes = &self.bytes[from..self.pos.min(self.bytes.len())];
         let is_text = |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
         if self.stage != Stage::Done && std::str::from_utf8(bytes).is_ok_and(is_text) {
-            out.push(Span { text_length: bytes.len() as u32, text: bytes.as_ptr(), ..self.generated(Field::DecodingMessageText) });
+            out.push(Span { text_length: bytes.len() as u32, text: bytes.as_ptr(), ..self.generated(field) });
         }
     }
 
