@@ -62,6 +62,7 @@ static dissector_handle_t front_handle;
 static dissector_handle_t pgsql_handle;
 static dissector_handle_t pgsql_layer_handle;
 static dissector_handle_t pgrepl_layer_handle;
+static dissector_handle_t json_handle;
 
 /* Holds the built-in dissector under each port, so that it can be called with that port as the matched one. */
 static dissector_table_t builtin_table;
@@ -80,6 +81,7 @@ static expert_field *ei_notes;
 static expert_field *ei_panic;
 static int *hf_start_plugin;
 static int *hf_start_frame;
+static int *hf_data;
 static expert_field ei_left_out = EI_INIT;
 
 static int ett_pgsql = -1;
@@ -506,6 +508,18 @@ has_room(proto_tree *tree, packet_info *pinfo, struct frame_state *state, const 
     return false;
 }
 
+/* What another output plugin wrote, when it is JSON. */
+static void
+show_json(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb)
+{
+    if (tree == NULL || json_handle == NULL || tvb_get_ptr(tvb, 0, 1)[0] != '{')
+        return;
+    ws_bool is_writable = col_get_writable(pinfo->cinfo, -1);
+    col_set_writable(pinfo->cinfo, -1, false);
+    call_dissector(json_handle, tvb, pinfo, tree);
+    col_set_writable(pinfo->cinfo, -1, is_writable);
+}
+
 /* All fields of one message. */
 static void
 add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -520,6 +534,7 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
     proto_item *last = NULL;
     int last_depth = 0, end = payload->offset;
     size_t count = 0;
+    int data = 0, data_length = 0;
 
     const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
     enum pgrepl_status status = pgrepl_walk_start(&walk, conn->session, record, bytes, payload->captured, payload->reported,
@@ -544,9 +559,15 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
             }
             end = MAX(end, offset + (int)spans[i].length);
             last_depth = depth;
+            if (&hf_fields[spans[i].field] == hf_data) {
+                data = offset;
+                data_length = (int)spans[i].length;
+            }
         }
     }
     close_groups(groups, starts, MAX_DEPTH, 0, end);
+    if (record->payload == PGREPL_PAYLOAD_OTHER_PLUGIN && data_length > 0)
+        show_json(tree, pinfo, tvb_new_subset_length(payload->tvb, data, data_length));
     if (status != PGREPL_STATUS_OK)
         proto_tree_add_expert_format(tree, pinfo, ei_panic, payload->tvb, payload->offset, payload->captured, "pgrepl: %s",
             pgrepl_status_text(status));
@@ -1193,6 +1214,8 @@ register_fields(void)
         } else if (info->kind != PGREPL_KIND_GROUP) {
             if (strcmp(info->name, "pgrepl.start.plugin") == 0)
                 hf_start_plugin = &hf_fields[i];
+            if (strcmp(info->name, "pgrepl.data") == 0)
+                hf_data = &hf_fields[i];
             if (strcmp(info->name, "pgrepl.start.frame") == 0)
                 hf_start_frame = &hf_fields[i];
             fields[hf_count] = empty;
@@ -1259,6 +1282,7 @@ proto_reg_handoff_pgrepl(void)
     hf_pgsql_frontend = proto_registrar_get_id_byname("pgsql.frontend");
     proto_tcp = proto_get_id_by_filter_name("tcp");
     proto_tls = proto_get_id_by_filter_name("tls");
+    json_handle = find_dissector("json");
     expert_tap = find_tap_id("expert");
 
     dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);

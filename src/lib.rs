@@ -16,6 +16,7 @@ pub mod encoding;
 pub mod ffi;
 pub mod fields;
 pub mod formats;
+pub mod plugins;
 pub mod probe;
 pub mod progress;
 pub mod relation;

@@ -8,6 +8,7 @@ use crate::command::{self, Command};
 use crate::encoding::Encoding;
 use crate::fields::Field;
 use crate::formats::{self, Format, Layer};
+use crate::plugins::{self, Mark};
 use crate::probe::{self, Size, HEADER};
 use crate::progress::{Acknowledgement, Progress, Status};
 use crate::relation::{self, Memory, Relation};
@@ -439,6 +440,8 @@ impl Session {
                             let start = long(payload, formats::XLOG_DATA.offset(Field::WalStart)).unwrap_or(0);
                             let message = Whole { bytes: payload.get(HEADER..).unwrap_or(&[]), reported: reported.saturating_sub(HEADER) };
                             self.track_change(message, Some(start), &mut record, at);
+                        } else if kind == Payload::OtherPlugin {
+                            record.transaction = self.track_other(payload.get(HEADER..).unwrap_or(&[]), reported, at);
                         }
                     }
                     Some(b'k') => {
@@ -490,6 +493,27 @@ impl Session {
         };
         self.track_change(Whole { bytes: message, reported }, None, &mut record, at);
         record
+    }
+
+    /// What another output plugin says of transactions.
+    fn track_other(&mut self, payload: &[u8], reported: usize, at: At) -> u32 {
+        let bytes = reported.saturating_sub(formats::XLOG_DATA.min_length());
+        let shared = self.shared.clone();
+        let transactions = &mut self.transactions;
+        let mark = plugins::mark(payload);
+        if mark == Mark::Inside {
+            return transactions.message(&shared.archive, None, false, at, bytes);
+        }
+        let archive = &mut *shared.archive.borrow_mut();
+        match mark {
+            Mark::Begin(xid) => transactions.begin(archive, xid.unwrap_or(0), 0, at, bytes).0,
+            Mark::Commit => transactions.commit(archive, 0, at, bytes),
+            Mark::Whole(xid) => {
+                transactions.begin(archive, xid, 0, at, 0);
+                transactions.commit(archive, 0, at, bytes)
+            }
+            Mark::Inside | Mark::None => 0,
+        }
     }
 
     /// Messages of this direction were not captured, or not taken for messages.

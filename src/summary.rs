@@ -11,6 +11,9 @@ use crate::session::{Content, Direction, Known, Payload, Record};
 use crate::value::Lsn;
 use crate::walk::{Out, Span, Walk, STEP};
 
+/// Characters of another plugin's text that are shown.
+const MAX_TEXT: usize = 80;
+
 /// Writes for example `Begin 761`, `Relation public.t`, `Keepalive 0/1661E08`.
 pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>, to: &mut dyn Write) -> std::fmt::Result {
     match record.content() {
@@ -43,9 +46,16 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>
         let start = out.written().iter().find(|span| span.field == Field::WalStart as u16).map_or(0, |span| span.number);
         if let Some(text) = out.written().iter().find(|span| span.field == Field::DataText as u16) {
             // What another plugin wrote says more than its length.
-            let line = text.as_str().lines().next().unwrap_or_default();
-            let end = line.char_indices().nth(80).map_or(line.len(), |(at, _)| at);
-            return write!(to, " {}{}", &line[..end], if end < text.as_str().len() { "…" } else { "" });
+            let mut length = 0;
+            for word in text.as_str().split_ascii_whitespace() {
+                length += word.chars().count() + 1;
+                if length > MAX_TEXT {
+                    let end = word.char_indices().nth(MAX_TEXT).map_or(word.len(), |(at, _)| at);
+                    return write!(to, " {}…", if length > word.chars().count() + 1 { "" } else { &word[..end] });
+                }
+                write!(to, " {word}")?;
+            }
+            return Ok(());
         }
         return write!(to, " {}, {length} bytes", Lsn(start));
     }

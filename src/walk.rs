@@ -651,6 +651,9 @@ impl<'a> Walk<'a> {
         self.done_if_cut(out, field);
         if field == Field::Data && self.record.payload() == Payload::OtherPlugin && self.known.is_some() {
             self.text_of(out, Field::DataText, from);
+            if self.stage != Stage::Done {
+                self.transaction(out);
+            }
         }
         if self.stage == Stage::Start {
             self.finish(out);
