@@ -735,6 +735,9 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     int offset = 0, run = 0, end = (int)tvb_reported_length(tvb);
     struct message message;
     bool aligned;
+    /* Whose the expert items are; with the front, which is not a protocol of its own, they would be TCP's. */
+    const char *outer_proto = pinfo->current_proto;
+    pinfo->current_proto = "PGREPL";
 
     while (offset < end
         && next_message(tvb, pinfo, conn, find_record(conn, pinfo, state->next), offset, pinfo->can_desegment > 0, &message, &aligned)) {
@@ -773,6 +776,7 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
         state->info_on_column = wmem_strbuf_get_len(state->info);
         proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", wmem_strbuf_get_str(state->info));
     }
+    pinfo->current_proto = outer_proto;
     return end;
 }
 
@@ -962,6 +966,8 @@ init_pgrepl(void)
 {
     if (capture == NULL)
         capture = pgrepl_capture_new();
+    /* Registered by Wireshark after all plugins. */
+    expert_tap = find_tap_id("expert");
     range_t *ports = pgsql_handle ? prefs_get_range_value("pgsql", "tcp.port") : NULL;
     dissector_table_t tcp_ports = find_dissector_table("tcp.port");
     for (unsigned i = 0; ports != NULL && i < ports->nranges; i++) {
@@ -1145,7 +1151,6 @@ proto_reg_handoff_pgrepl(void)
     hf_pgsql_frontend = proto_registrar_get_id_byname("pgsql.frontend");
     proto_tcp = proto_get_id_by_filter_name("tcp");
     proto_tls = proto_get_id_by_filter_name("tls");
-    expert_tap = find_tap_id("expert");
 
     dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
     /* Under the built-in protocol, for that is the layer which every frame of such a connection has. */
