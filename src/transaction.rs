@@ -283,7 +283,7 @@ impl Transactions {
     /// A message inside a transaction; `xid` is what the message has itself in a block, `is_change` for a row.
     #[inline]
     pub fn message(&mut self, archive: &RefCell<Archive>, xid: Option<u32>, is_change: bool, at: At, bytes: usize) -> u32 {
-        if self.current.as_ref().is_none_or(|open| open.xid == 0 && xid.is_some()) {
+        if self.current.as_ref().is_none_or(|open| open.xid == 0 && !open.streamed && xid.is_some()) {
             self.resume(&mut archive.borrow_mut(), xid);
         }
         let Some(open) = &mut self.current else { return 0 };
