@@ -38,6 +38,9 @@
 
 #define TIMES "\xc3\x97"
 
+/* Times of packets that are further from 1970 are not known. */
+#define MAX_SECONDS (INT64_MAX / 1000000000)
+
 /* Length to which the Info column grows. */
 #define MAX_INFO 200
 
@@ -237,7 +240,9 @@ track(const struct connection *conn, packet_info *pinfo, const struct message *m
     struct pgrepl_record record;
     memset(&record, 0, sizeof record);
     const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
-    int64_t time = pinfo->fd->has_ts ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
+    /* Nanoseconds fit for 292 years. */
+    bool has_time = pinfo->fd->has_ts && pinfo->abs_ts.secs > -MAX_SECONDS && pinfo->abs_ts.secs < MAX_SECONDS;
+    int64_t time = has_time ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
     pgrepl_session_track(conn->session, message->direction, pinfo->num, time, bytes, message->captured, message->reported, &record);
     return record;
 }
