@@ -11,7 +11,6 @@ import pytest
 
 import pcap
 import postgres
-from pcap import CLIENT, SERVER
 from wireshark import REPOSITORY, Scratch, Wireshark, trees
 
 CAPTURES = REPOSITORY / 'tests' / 'captures'
@@ -129,7 +128,7 @@ def commit_too_late():
     capture = recorded('pg15_proto1_orders')
     commit = all_of(capture, 'wC')[0]
     begin = next(m for m in all_of(capture, 'wB') if m.frame > commit.frame)
-    at, body = commit.frame - 1, HEADER + 1
+    at = commit.frame - 1
     before, after = capture.packets[at], capture.packets[begin.frame - 1]
     assert all(pcap.parse(p, capture.linktype).payload[:1] != b'd' for p in capture.packets[commit.frame:begin.frame - 1])
     first, second = (pcap.parse(p, capture.linktype) for p in (before, after))
