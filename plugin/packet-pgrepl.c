@@ -45,6 +45,9 @@
 /* Key of what is remembered of a frame that begins with such a message; others are numbers of connections. */
 #define DOUBTFUL 0
 
+/* Times of packets that are further from 1970 are not known. */
+#define MAX_SECONDS (INT64_MAX / 1000000000)
+
 /* Length to which the Info column grows. */
 #define MAX_INFO 200
 
@@ -266,7 +269,9 @@ track(const struct connection *conn, packet_info *pinfo, const struct message *m
     struct pgrepl_record record;
     memset(&record, 0, sizeof record);
     const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
-    int64_t time = pinfo->fd->has_ts ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
+    /* Nanoseconds fit for 292 years. */
+    bool has_time = pinfo->fd->has_ts && pinfo->abs_ts.secs > -MAX_SECONDS && pinfo->abs_ts.secs < MAX_SECONDS;
+    int64_t time = has_time ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
     pgrepl_session_track(conn->session, message->direction, pinfo->num, time, bytes, message->captured, message->reported, &record);
     if (is_copy_both(message)) {
         struct stream stream = { pinfo->num, index, pgrepl_session_start(conn->session) };
@@ -844,6 +849,9 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     int offset = 0, run = 0, end = (int)tvb_reported_length(tvb);
     struct message message;
     bool aligned;
+    /* Whose the expert items are; with the front, which is not a protocol of its own, they would be TCP's. */
+    const char *outer_proto = pinfo->current_proto;
+    pinfo->current_proto = "PGREPL";
 
     while (offset < end
         && next_message(tvb, pinfo, conn, find_record(conn, pinfo, state->next), offset, pinfo->can_desegment > 0, &message, &aligned)) {
@@ -882,6 +890,7 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
         state->info_on_column = wmem_strbuf_get_len(state->info);
         proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", wmem_strbuf_get_str(state->info));
     }
+    pinfo->current_proto = outer_proto;
     return end;
 }
 
@@ -1093,6 +1102,8 @@ init_pgrepl(void)
 {
     if (capture == NULL)
         capture = pgrepl_capture_new();
+    /* Registered by Wireshark after all plugins. */
+    expert_tap = find_tap_id("expert");
     range_t *ports = pgsql_handle ? prefs_get_range_value("pgsql", "tcp.port") : NULL;
     dissector_table_t tcp_ports = find_dissector_table("tcp.port");
     for (unsigned i = 0; ports != NULL && i < ports->nranges; i++) {
@@ -1283,7 +1294,6 @@ proto_reg_handoff_pgrepl(void)
     proto_tcp = proto_get_id_by_filter_name("tcp");
     proto_tls = proto_get_id_by_filter_name("tls");
     json_handle = find_dissector("json");
-    expert_tap = find_tap_id("expert");
 
     dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
     /* Under the built-in protocol, for that is the layer which every frame of such a connection has. */

@@ -838,7 +838,7 @@ pub unsafe extern "C" fn pgrepl_tally(
             xid: known.transaction.map_or(0, |transaction| transaction.xid),
             outcome: found.outcome as u32,
             tables: found.tables as u32,
-            acknowledgements: handle.session.acknowledges(record).count() as u32,
+            acknowledgements: handle.session.acknowledgements(record),
         });
         Status::Ok
     })
@@ -881,7 +881,7 @@ pub unsafe extern "C" fn pgrepl_tally_acknowledgement(
 ) -> Status {
     guard(|| {
         let (Some(handle), Some(record)) = (session.as_ref(), record.as_ref()) else { return Status::InvalidArgument };
-        let Some(acknowledgement) = handle.session.acknowledges(record).nth(index as usize) else { return Status::InvalidArgument };
+        let Some(acknowledgement) = handle.session.acknowledged(record, index) else { return Status::InvalidArgument };
         if elapsed.is_null() {
             return Status::InvalidArgument;
         }
