@@ -44,9 +44,13 @@ static int proto_pgsql = -1;
 static int proto_front = -1;
 
 static dissector_handle_t front_handle;
+static dissector_handle_t tls_front_handle;
 static dissector_handle_t pgsql_handle;
 static dissector_handle_t pgsql_layer_handle;
 static dissector_handle_t pgrepl_layer_handle;
+static dissector_handle_t decode_as_handle;
+static dissector_handle_t tls_handle;
+static dissector_handle_t builtin_alpn_handle;
 
 /* Holds the built-in dissector under each port, so that it can be called with that port as the matched one. */
 static dissector_table_t builtin_table;
@@ -73,6 +77,14 @@ static int ett_bits = -1;
 
 static int expert_tap = -1;
 
+/* Ports of the built-in dissector on which the front stands. */
+static GHashTable *taken_ports;
+
+/* Preferences. */
+static ws_bool take_over_ports = true;
+static int unseen_payload = PGREPL_PAYLOAD_UNKNOWN;
+static unsigned text_length = PGREPL_LABEL_LENGTH;
+
 /* All of the core's memory of the open capture file. */
 static struct pgrepl_capture *capture;
 static uint32_t connections;
@@ -89,6 +101,8 @@ struct connection {
     uint32_t number;
     uint16_t server_port;
     address server;
+    /* The client has asked for TLS, and the server has not answered yet. */
+    bool asked_for_tls;
     /* From this frame on the messages are split here, before it whole segments go to the built-in dissector; 0: all do. */
     uint32_t split_from;
     /* Messages of that frame that went to the built-in dissector in calls before the one in which the stream began. */
@@ -167,7 +181,7 @@ get_connection(packet_info *pinfo, bool server_is_source)
         conn->number = ++connections;
         conn->server_port = (uint16_t)(server_is_source ? pinfo->srcport : pinfo->destport);
         copy_address_wmem(wmem_file_scope(), &conn->server, server_is_source ? &pinfo->src : &pinfo->dst);
-        struct pgrepl_options options = { sizeof options, PGREPL_PAYLOAD_UNKNOWN, server_identity(&conn->server, conn->server_port) };
+        struct pgrepl_options options = { sizeof options, (uint32_t)unseen_payload, server_identity(&conn->server, conn->server_port) };
         conn->session = pgrepl_session_new(capture, &options);
         conn->records = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
         conn->frames = wmem_array_new(wmem_file_scope(), sizeof(struct frame_messages));
@@ -417,6 +431,7 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
     const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
     enum pgrepl_status status = pgrepl_walk_start(&walk, conn->session, record, bytes, payload->captured, payload->reported,
         PGREPL_WALK_LABELS);
+    pgrepl_walk_limit_labels(&walk, text_length);
     while (status == PGREPL_STATUS_OK) {
         status = pgrepl_walk_next(&walk, spans, SPANS, text, sizeof text, &count);
         if (status != PGREPL_STATUS_OK || count == 0)
@@ -750,14 +765,80 @@ dissect_connection(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *da
     return delegate(conn, state, tvb, pinfo, tree, data);
 }
 
-/* Stands on the PostgreSQL ports in place of the built-in dissector. */
+/*
+ * TLS
+ */
+
+/* Declared in packet-tls-utils.h, which needs the headers of libgcrypt. */
+WS_DLL_PUBLIC uint32_t ssl_starttls_ack(dissector_handle_t tls, packet_info *pinfo, dissector_handle_t application);
+WS_DLL_PUBLIC void tls_set_appdata_dissector(dissector_handle_t tls, packet_info *pinfo, dissector_handle_t application);
+
+static const uint8_t ssl_request[] = { 0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f };
+
+/* A TLS record with a handshake message in it, or as much of its beginning as is there. */
+static bool
+begins_handshake(tvbuff_t *tvb)
+{
+    static const uint8_t start[] = { 22, 3 };
+    unsigned captured = tvb_captured_length(tvb);
+    return captured > 0 && tvb_memeql(tvb, 0, start, MIN(captured, sizeof start)) == 0
+        && (captured < 6 || (tvb_get_ptr(tvb, 2, 1)[0] <= 4 && tvb_get_ptr(tvb, 5, 1)[0] == 1));
+}
+
+/* TLS from the first byte on: from here on the connection belongs to the TLS dissector, which gives us what it decrypts. */
+static int
+dissect_direct_tls(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree)
+{
+    if (tvb_captured_length(tvb) < 6) {
+        pinfo->desegment_offset = 0;
+        pinfo->desegment_len = DESEGMENT_ONE_MORE_SEGMENT;
+        return (int)tvb_reported_length(tvb);
+    }
+    conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, tls_handle);
+    tls_set_appdata_dissector(tls_handle, pinfo, tls_front_handle);
+    uint16_t can_desegment = pinfo->can_desegment;
+    pinfo->can_desegment = pinfo->saved_can_desegment;
+    int used = call_dissector(tls_handle, tvb, pinfo, tree);
+    pinfo->can_desegment = can_desegment;
+    return used;
+}
+
+/* Has the TLS dissector take over behind an SSLRequest that the server accepts, and give us what it decrypts. */
+static void
+follow_starttls(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn)
+{
+    unsigned captured = tvb_captured_length(tvb);
+    if (tls_handle == NULL || PINFO_FD_VISITED(pinfo) || captured == 0)
+        return;
+    if (get_direction(conn, pinfo) == PGREPL_DIRECTION_FRONTEND) {
+        conn->asked_for_tls = captured == sizeof ssl_request && tvb_memeql(tvb, 0, ssl_request, sizeof ssl_request) == 0;
+        return;
+    }
+    if (conn->asked_for_tls && tvb_reported_length(tvb) == 1 && tvb_get_ptr(tvb, 0, 1)[0] == 'S') {
+        /* Before the built-in dissector does it for itself: the first one stays. */
+        ssl_starttls_ack(tls_handle, pinfo, tls_front_handle);
+        /* Of two dissectors set for a conversation the one set for the later frame counts, and on other ports ours is set. */
+        conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num + 1, tls_handle);
+    }
+    conn->asked_for_tls = false;
+}
+
+/*
+ * Entry points
+ */
+
+/* Stands on the PostgreSQL ports in place of the built-in dissector, and on TLS. */
 static int
 dissect_front(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
 {
     if (!proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
         return delegate(NULL, NULL, tvb, pinfo, tree, data);
     bool server_is_source = pinfo->match_uint == pinfo->srcport && pinfo->srcport != pinfo->destport;
-    return dissect_connection(tvb, pinfo, tree, data, get_connection(pinfo, server_is_source));
+    if (tls_handle != NULL && !server_is_source && begins_handshake(tvb))
+        return dissect_direct_tls(tvb, pinfo, tree);
+    struct connection *conn = get_connection(pinfo, server_is_source);
+    follow_starttls(tvb, pinfo, conn);
+    return dissect_connection(tvb, pinfo, tree, data, conn);
 }
 
 /* Finds PostgreSQL connections on other ports: by their start, or by replication messages. */
@@ -779,7 +860,23 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
     conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, front_handle);
     /* Wireshark has put the heuristic's protocol on the list of layers. */
     get_frame_state(pinfo, conn)->has_pgsql_layer = true;
+    follow_starttls(tvb, pinfo, conn);
     dissect_connection(tvb, pinfo, tree, data, conn);
+    return true;
+}
+
+/* Finds them in TLS that began in no known way, by their start alone: what comes before it nobody has shown. */
+static ws_bool
+dissect_tls_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+{
+    unsigned captured = tvb_captured_length(tvb);
+    if (captured == 0 || !proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl))
+        || pgrepl_guess(tvb_get_ptr(tvb, 0, captured), captured, tvb_reported_length(tvb)) != PGREPL_GUESSED_STARTUP)
+        return false;
+    struct connection *conn = get_connection(pinfo, false);
+    tls_set_appdata_dissector(tls_handle, pinfo, tls_front_handle);
+    get_frame_state(pinfo, conn)->has_pgsql_layer = true;
+    dissect_connection(tvb, pinfo, tree, NULL, conn);
     return true;
 }
 
@@ -787,22 +884,95 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
  * Registration
  */
 
-/* Follows the ports that the user gave to the built-in dissector; runs when a file is opened and after changed preferences. */
+static range_t *
+builtin_ports(void)
+{
+    return pgsql_handle ? prefs_get_range_value("pgsql", "tcp.port") : NULL;
+}
+
+/* Gives a port back to the built-in dissector, or to nobody when that no longer has it. */
+static gboolean
+give_back(void *key, void *value _U_, void *keep)
+{
+    uint32_t port = GPOINTER_TO_UINT(key);
+    range_t *ports = builtin_ports();
+    bool is_builtin = ports != NULL && value_is_in_range(ports, port);
+    if (is_builtin && keep != NULL)
+        return FALSE;
+    if (dissector_get_uint_handle(find_dissector_table("tcp.port"), port) == front_handle) {
+        if (is_builtin)
+            dissector_add_uint("tcp.port", port, pgsql_handle);
+        else
+            dissector_delete_uint("tcp.port", port, front_handle);
+    }
+    return TRUE;
+}
+
+/* Stands in front of the built-in dissector on the ports that the user gave to it, where nobody else was chosen. */
+static void
+follow_ports(bool take_over)
+{
+    dissector_table_t tcp_ports = find_dissector_table("tcp.port");
+    g_hash_table_foreach_remove(taken_ports, give_back, take_over ? taken_ports : NULL);
+    range_t *ports = take_over ? builtin_ports() : NULL;
+    for (unsigned i = 0; ports != NULL && i < ports->nranges; i++) {
+        for (uint32_t port = ports->ranges[i].low; port <= ports->ranges[i].high; port++) {
+            if (dissector_get_uint_handle(tcp_ports, port) == pgsql_handle) {
+                dissector_add_uint("tcp.port", port, front_handle);
+                g_hash_table_add(taken_ports, GUINT_TO_POINTER(port));
+            }
+            if (port == UINT16_MAX)
+                break;
+        }
+    }
+}
+
+/* The same for TLS that names PostgreSQL as its application. */
+static void
+follow_alpn(bool take_over)
+{
+    dissector_table_t names = tls_handle ? find_dissector_table("tls.alpn") : NULL;
+    if (names == NULL)
+        return;
+    dissector_handle_t present = dissector_get_string_handle(names, "postgresql");
+    if (take_over && present == builtin_alpn_handle)
+        dissector_add_string("tls.alpn", "postgresql", tls_front_handle);
+    else if (!take_over && present == tls_front_handle && builtin_alpn_handle != NULL)
+        dissector_add_string("tls.alpn", "postgresql", builtin_alpn_handle);
+    else if (!take_over && present == tls_front_handle)
+        dissector_delete_string("tls.alpn", "postgresql", tls_front_handle);
+}
+
+static void
+find_chosen_port(const char *table _U_, ftenum_t type _U_, void *key, void *entry, void *ports)
+{
+    if (dtbl_entry_get_handle((dtbl_entry_t *)entry) == decode_as_handle)
+        g_array_append_vals((GArray *)ports, &key, 1);
+}
+
+/* Where the user chose pgrepl, the front does the work: it adds no layer to frames without replication. */
+static void
+follow_decode_as(void)
+{
+    GArray *ports = g_array_new(FALSE, FALSE, sizeof(void *));
+    dissector_table_foreach("tcp.port", find_chosen_port, ports);
+    for (unsigned i = 0; i < ports->len; i++)
+        dissector_change_uint("tcp.port", GPOINTER_TO_UINT(g_array_index(ports, void *, i)), front_handle);
+    g_array_free(ports, TRUE);
+}
+
+/* Runs when a file is opened and after preferences, chosen dissectors or enabled protocols have changed. */
 static void
 init_pgrepl(void)
 {
     if (capture == NULL)
         capture = pgrepl_capture_new();
-    range_t *ports = pgsql_handle ? prefs_get_range_value("pgsql", "tcp.port") : NULL;
-    dissector_table_t tcp_ports = find_dissector_table("tcp.port");
-    for (unsigned i = 0; ports != NULL && i < ports->nranges; i++) {
-        for (uint32_t port = ports->ranges[i].low; port <= ports->ranges[i].high; port++) {
-            if (dissector_get_uint_handle(tcp_ports, port) == pgsql_handle)
-                dissector_add_uint("tcp.port", port, front_handle);
-            if (port == UINT16_MAX)
-                break;
-        }
-    }
+    if (pgsql_handle == NULL)
+        return;
+    bool enabled = proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl));
+    follow_decode_as();
+    follow_ports(enabled && take_over_ports);
+    follow_alpn(enabled && take_over_ports);
 }
 
 static void
@@ -930,6 +1100,29 @@ register_fields(void)
 }
 
 static void
+register_preferences(void)
+{
+    static const enum_val_t payloads[] = {
+        { "guess", "Guess from the messages", PGREPL_PAYLOAD_UNKNOWN },
+        { "pgoutput", "pgoutput", PGREPL_PAYLOAD_PGOUTPUT },
+        { "physical", "Physical WAL", PGREPL_PAYLOAD_PHYSICAL },
+        { "other", "Another output plugin", PGREPL_PAYLOAD_OTHER_PLUGIN },
+        { NULL, NULL, 0 }
+    };
+    module_t *module = prefs_register_protocol(proto_pgrepl, NULL);
+
+    prefs_register_bool_preference(module, "take_over_ports", "Stand in front of the PostgreSQL dissector",
+        "Read the connections on the ports of the PostgreSQL dissector and in TLS that names PostgreSQL, and hand on what is not"
+        " replication. Otherwise only those that Decode As gives to PGREPL and those on other ports that are recognised.",
+        &take_over_ports);
+    prefs_register_enum_preference(module, "payload", "Streams without a beginning hold",
+        "How to read the data of a stream whose START_REPLICATION command was not captured", &unseen_payload, payloads, false);
+    prefs_register_uint_preference(module, "text_length", "Longest value in a label",
+        "Bytes of a value that the label of its column shows; that of a row shows half of it. Wireshark cuts every label at 240"
+        " bytes. The fields themselves are not cut.", 10, &text_length);
+}
+
+static void
 proto_register_pgrepl(void)
 {
     static int *ett[] = { &ett_pgsql, &ett_pgrepl, &ett_message, &ett_group, &ett_bits };
@@ -940,17 +1133,25 @@ proto_register_pgrepl(void)
     }
     proto_pgrepl = proto_register_protocol("PostgreSQL Replication", "PGREPL", "pgrepl");
     register_fields();
+    register_preferences();
     proto_register_subtree_array(ett, array_length(ett));
 
     proto_pgsql = proto_get_id_by_filter_name("pgsql");
     if (proto_pgsql > 0) {
         /* Lives and dies with the built-in dissector, and adds no layer of its own. */
         proto_front = proto_register_protocol_in_name_only("PostgreSQL with replication", "PGSQL+R", "pgsqlr", proto_pgsql, FT_PROTOCOL);
+        /* TLS shows the name of what is in it: it stays as it is. */
+        protocol_t *pgsql = find_protocol_by_id(proto_pgsql);
+        int proto_tls_front = proto_register_protocol_in_name_only(proto_get_protocol_long_name(pgsql),
+            proto_get_protocol_short_name(pgsql), "pgsqlr.tls", proto_pgsql, FT_PROTOCOL);
+        tls_front_handle = create_dissector_handle(dissect_front, proto_tls_front);
         builtin_table = register_dissector_table("pgrepl.builtin", "PostgreSQL below pgrepl", proto_pgrepl, FT_UINT16, BASE_DEC);
         front_handle = create_dissector_handle(dissect_front, proto_front);
+        decode_as_handle = create_dissector_handle(dissect_front, proto_pgrepl);
         pgsql_layer_handle = create_dissector_handle(add_pgsql_layer, proto_pgsql);
         pgrepl_layer_handle = create_dissector_handle(add_pgrepl_layer, proto_pgrepl);
     }
+    taken_ports = g_hash_table_new(NULL, NULL);
     register_init_routine(init_pgrepl);
     register_cleanup_routine(cleanup_pgrepl);
 }
@@ -972,9 +1173,17 @@ proto_reg_handoff_pgrepl(void)
     hf_pgsql_frontend = proto_registrar_get_id_byname("pgsql.frontend");
     expert_tap = find_tap_id("expert");
 
-    dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
+    dissector_add_for_decode_as("tcp.port", decode_as_handle);
+    /* What is saved of such a choice carries the name of this one. */
+    dissector_add_for_decode_as("tcp.port", front_handle);
     /* Under the built-in protocol, for that is the layer which every frame of such a connection has. */
     heur_dissector_add("tcp", dissect_heuristic, "PostgreSQL replication over TCP", "pgrepl_tcp", proto_pgsql, HEURISTIC_ENABLE);
+
+    tls_handle = find_dissector_add_dependency("tls", proto_pgrepl);
+    if (tls_handle != NULL) {
+        builtin_alpn_handle = dissector_get_string_handle(find_dissector_table("tls.alpn"), "postgresql");
+        heur_dissector_add("tls", dissect_tls_heuristic, "PostgreSQL replication over TLS", "pgrepl_tls", proto_pgsql, HEURISTIC_ENABLE);
+    }
 }
 
 /*
