@@ -536,6 +536,18 @@ add_info(packet_info *pinfo, struct frame_state *state, const char *words)
     wmem_strbuf_append(state->info, wmem_strbuf_get_len(state->info) < MAX_INFO ? words : UTF8_HORIZONTAL_ELLIPSIS);
 }
 
+/* Where an item stands before the one around it, as those of other buffers may, PDML would tell another place for it. */
+static void
+reach_back(proto_item *around, const proto_item *item)
+{
+    field_info *outer = around != NULL ? PITEM_FINFO(around) : NULL;
+    const field_info *inner = item != NULL ? PITEM_FINFO(item) : NULL;
+    if (outer == NULL || inner == NULL || inner->start >= outer->start)
+        return;
+    outer->length += outer->start - inner->start;
+    outer->start = inner->start;
+}
+
 /* Shows one CopyData message of ours. */
 static void
 show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -569,6 +581,8 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
     } else {
         proto_item *item = proto_tree_add_protocol_format(state->pgrepl_tree, proto_pgrepl, payload.tvb, payload.offset,
             payload.captured, "%s", words);
+        if (payload.tvb != state->pgrepl_tvb)
+            reach_back(state->pgrepl_item, item);
         message_tree = proto_item_add_subtree(item, ett_message);
     }
     if (payload.tvb == state->pgrepl_tvb)

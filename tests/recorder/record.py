@@ -489,6 +489,7 @@ replication stream, one JSON object per line:
 | `{"type", "oid", "kind"}` | enums, domains and composite types |
 | `{"server"}`, `{"slots"}` | version, encoding, `pg_current_wal_lsn()`, `pg_replication_slots` |
 | `{"replication"}` | rows of `pg_stat_replication` sampled while the client was connected |
+| `{"encrypted"}` | a connection in TLS, by the client's port, and its slot |
 | `{"wal"}` | bytes of the server's own WAL file (physical replication) |
 | `{"rows"}` | rows of a table that was copied |
 

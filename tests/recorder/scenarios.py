@@ -103,6 +103,8 @@ def encrypted(r):
         conn.query("IDENTIFY_SYSTEM")
         conn.query(create_slot_command(r, slot))
         conns.append((conn, slot))
+        if tls:
+            r.add(encrypted={"client_port": conn.sock.getsockname()[1], "slot": slot})
     r.run_section("run")
     for conn, slot in conns:
         conn.start_replication(start_command(slot, r.options))
