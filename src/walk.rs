@@ -906,7 +906,9 @@ impl<'a> Walk<'a> {
     fn group_with(&self, out: &mut Out, field: Field, number: u64, label: impl FnOnce(&mut Out) -> fmt::Result) {
         let from = out.text_len;
         out.one_line = true;
-        let _ = out.limited(2 * ROW_LABEL.max(2 * self.value_room()), label);
+        // Longer ones that the caller asks for must leave room for others.
+        let longest = (4 * self.value_room()).min(out.text_limit()).max(2 * ROW_LABEL);
+        let _ = out.limited(longest, label);
         out.one_line = false;
         let text = out.text[from..].as_ptr().cast();
         out.push(Span { number, text_length: (out.text_len - from) as u32, text, ..self.generated(field) });
