@@ -283,8 +283,10 @@ call_builtin(const struct connection *conn, struct frame_state *state, tvbuff_t 
     if (dissector_get_uint_handle(builtin_table, port) == NULL)
         dissector_add_uint("pgrepl.builtin", port, pgsql_handle);
     bool add_layer = state == NULL || !state->has_pgsql_layer;
+    unsigned layers = wmem_list_count(pinfo->layers);
     int used = dissector_try_uint_with_data(builtin_table, port, tvb, pinfo, tree, add_layer, data);
-    if (state != NULL && used > 0)
+    /* Where there was nothing to show yet, Wireshark has taken the layer away again. */
+    if (state != NULL && wmem_list_count(pinfo->layers) > layers)
         state->has_pgsql_layer = true;
     return used;
 }
@@ -789,6 +791,12 @@ WS_DLL_PUBLIC void tls_set_appdata_dissector(dissector_handle_t tls, packet_info
 
 static const uint8_t ssl_request[] = { 0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f };
 
+static bool
+can_use_tls(void)
+{
+    return tls_handle != NULL && proto_is_protocol_enabled(find_protocol_by_id(dissector_handle_get_protocol_index(tls_handle)));
+}
+
 /* A TLS record with a handshake message in it, or as much of its beginning as is there. */
 static bool
 begins_handshake(tvbuff_t *tvb)
@@ -822,7 +830,7 @@ static void
 follow_starttls(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn)
 {
     unsigned captured = tvb_captured_length(tvb);
-    if (tls_handle == NULL || PINFO_FD_VISITED(pinfo) || captured == 0)
+    if (PINFO_FD_VISITED(pinfo) || captured == 0 || !can_use_tls())
         return;
     if (get_direction(conn, pinfo) == PGREPL_DIRECTION_FRONTEND) {
         conn->asked_for_tls = captured == sizeof ssl_request && tvb_memeql(tvb, 0, ssl_request, sizeof ssl_request) == 0;
@@ -848,7 +856,7 @@ dissect_front(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
     if (!proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
         return delegate(NULL, NULL, tvb, pinfo, tree, data);
     bool server_is_source = pinfo->match_uint == pinfo->srcport && pinfo->srcport != pinfo->destport;
-    if (tls_handle != NULL && !server_is_source && begins_handshake(tvb))
+    if (!server_is_source && begins_handshake(tvb) && can_use_tls())
         return dissect_direct_tls(tvb, pinfo, tree);
     struct connection *conn = get_connection(pinfo, server_is_source);
     follow_starttls(tvb, pinfo, conn);

@@ -92,6 +92,24 @@ def test_passes(wireshark, capture, encrypted):
             same(window.frame(number), trees[number], f'frame {number}')
 
 
+@pytest.mark.captures('pg16_several_starts')
+def test_layers(wireshark, encrypted):
+    """However many records are in a frame, it counts once."""
+    path, _ = encrypted
+    lines = wireshark.tshark(path, '-Y', 'pgrepl', '-T', 'fields', '-e', 'frame.protocols').text().splitlines()
+    assert len(lines) > 100
+    assert {(layers.split(':').count('pgsql'), layers.split(':').count('pgrepl')) for layers in lines} == {(1, 1)}
+
+
+@pytest.mark.captures(*RECORDED)
+def test_without_tls(wireshark, capture):
+    """With TLS switched off Wireshark's own picture stays."""
+    choice = ('-T', 'pdml', '-Y', 'tcp.stream > 0', '--disable-protocol', 'tls')
+    without = packets(wireshark.tshark(capture, *choice, plugin=False).bytes())
+    assert len(without) > 100
+    same(without, packets(wireshark.tshark(capture, *choice).bytes()))
+
+
 @pytest.mark.captures('pg15_keepalives')
 def test_disabled(wireshark, encrypted):
     path, content = encrypted
