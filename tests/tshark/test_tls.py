@@ -43,11 +43,6 @@ REPLICATION = ('pg15_coalesced', 'pg16_proto4_parallel', 'pg16_several_starts')
 RECORDED = ('pg15_tls', 'pg18_tls_direct')
 
 
-@pytest.fixture(scope='session')
-def certificate(tmp_path_factory):
-    return tls.Certificate(tmp_path_factory.mktemp('certificate'))
-
-
 @pytest.fixture
 def encrypted(capture, certificate, tmp_path):
     """The connection of the capture in all ways of encryption, each from a port of its own: path and content."""
