@@ -101,6 +101,7 @@ struct connection {
     uint32_t number;
     uint16_t server_port;
     address server;
+    uint32_t first_frame;
     /* The client has asked for TLS, and the server has not answered yet. */
     bool asked_for_tls;
     /* From this frame on the messages are split here, before it whole segments go to the built-in dissector; 0: all do. */
@@ -179,6 +180,7 @@ get_connection(packet_info *pinfo, bool server_is_source)
     if (conn == NULL) {
         conn = wmem_new0(wmem_file_scope(), struct connection);
         conn->number = ++connections;
+        conn->first_frame = pinfo->num;
         conn->server_port = (uint16_t)(server_is_source ? pinfo->srcport : pinfo->destport);
         copy_address_wmem(wmem_file_scope(), &conn->server, server_is_source ? &pinfo->src : &pinfo->dst);
         struct pgrepl_options options = { sizeof options, (uint32_t)unseen_payload, server_identity(&conn->server, conn->server_port) };
@@ -807,6 +809,16 @@ begins_handshake(tvbuff_t *tvb)
         && (captured < 6 || (tvb_get_ptr(tvb, 2, 1)[0] <= 4 && tvb_get_ptr(tvb, 5, 1)[0] == 1));
 }
 
+/* Whether nothing was said on the connection before this frame. */
+static bool
+is_unknown(packet_info *pinfo)
+{
+    const conversation_t *conversation = find_conversation_pinfo(pinfo, 0);
+    const struct connection *conn = conversation == NULL ? NULL
+        : (const struct connection *)conversation_get_proto_data(conversation, proto_pgrepl);
+    return conn == NULL || conn->first_frame > pinfo->num;
+}
+
 /* TLS from the first byte on: from here on the connection belongs to the TLS dissector, which gives us what it decrypts. */
 static int
 dissect_direct_tls(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree)
@@ -856,7 +868,7 @@ dissect_front(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
     if (!proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
         return delegate(NULL, NULL, tvb, pinfo, tree, data);
     bool server_is_source = pinfo->match_uint == pinfo->srcport && pinfo->srcport != pinfo->destport;
-    if (!server_is_source && begins_handshake(tvb) && can_use_tls())
+    if (!server_is_source && begins_handshake(tvb) && can_use_tls() && is_unknown(pinfo))
         return dissect_direct_tls(tvb, pinfo, tree);
     struct connection *conn = get_connection(pinfo, server_is_source);
     follow_starttls(tvb, pinfo, conn);

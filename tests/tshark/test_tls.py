@@ -147,6 +147,18 @@ def test_key_log(wireshark, capture, save, scratch):
         assert any('tls' in f.protocols and not s.messages for f, s in zip(there.frames(), closed) if f.messages)
 
 
+@pytest.mark.parametrize('two_pass', [False, True])
+@pytest.mark.parametrize('port', [5432, 6543])
+def test_no_tls_in_mid_stream(wireshark, save, port, two_pass):
+    """What looks like a ClientHello on a connection in plain text changes nothing."""
+    keepalive = (pcap.SERVER, postgres.keepalive(1, 849288006153206))
+    start = [(direction, data) for _, _, direction, data in pcap.arrivals(postgres.logical_stream([]))]
+    said = [*start, keepalive, (pcap.CLIENT, bytes.fromhex('16030100050100000100')), keepalive, (pcap.CLIENT, b'\x16'), keepalive]
+    frames = wireshark.messages(save(pcap.conversation(said, server_port=port)), two_pass=two_pass).frames()
+    letters = [f.value for frame in frames for m in frame.messages for f in m.fields if f.name == 'pgrepl.copydata.type']
+    assert letters == ['6b'] * 3
+
+
 def test_changed_secrets_show(wireshark, certificate, save, tmp_path):
     """What is compared above comes out of TLS and nowhere else: with another key nothing does."""
     talk = postgres.logical_stream([postgres.keepalive(n, 849288006153206) for n in range(9)])
