@@ -135,9 +135,9 @@ struct frame_state {
     tvbuff_t *pgrepl_tvb;
     int pgsql_start;
     int pgrepl_start;
-    /* The Info column in words, as far as it is on the column already, and the last of the words. */
+    /* The Info column in words, what others had written there before, and the last of the words. */
     wmem_strbuf_t *info;
-    size_t info_on_column;
+    const char *info_before;
     const char *last_info;
     unsigned repeated;
 };
@@ -552,6 +552,25 @@ reach_back(proto_item *around, const proto_item *item)
     outer->start = inner->start;
 }
 
+/* Puts the words on the column, those of earlier parts of the frame too: the last of them may be counted further. */
+static void
+write_info(packet_info *pinfo, struct frame_state *state)
+{
+    col_clear(pinfo->cinfo, COL_INFO);
+    if (state->info_before == NULL) {
+        const char *before = col_get_text(pinfo->cinfo, COL_INFO);
+        state->info_before = wmem_strdup(pinfo->pool, before != NULL ? before : "");
+    }
+    char count[16] = "";
+    if (state->repeated > 1 && wmem_strbuf_get_len(state->info) < MAX_INFO)
+        snprintf(count, sizeof count, " " TIMES "%u", state->repeated);
+    const char *words = wmem_strbuf_get_str(state->info);
+    col_clear_fence(pinfo->cinfo, COL_INFO);
+    col_add_fstr(pinfo->cinfo, COL_INFO, "%s%s%s%s", state->info_before, state->info_before[0] != '\0' ? ", " : "", words, count);
+    col_set_fence(pinfo->cinfo, COL_INFO);
+    proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s%s", words, count);
+}
+
 /* Shows one CopyData message of ours. */
 static void
 show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -705,19 +724,13 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
 
     /* Where nothing is ours the built-in dissector has filled the columns. */
     if (state->pgsql_tvb != NULL) {
+        /* With several TLS records in the frame the last one would win, or TLS. */
+        if (state->shown > 0)
+            col_set_writable(pinfo->cinfo, COL_PROTOCOL, true);
         col_set_str(pinfo->cinfo, COL_PROTOCOL, state->shown > 0 ? "PGREPL" : "PGSQL");
-        col_clear(pinfo->cinfo, COL_INFO);
-        end_info(state);
-        col_clear(pinfo->cinfo, COL_INFO);
-        const char *info = wmem_strbuf_get_str(state->info) + state->info_on_column;
-        /* What stands before it comes from an earlier part of the frame. */
-        if (state->info_on_column > 0)
-            col_append_str(pinfo->cinfo, COL_INFO, info);
-        else
-            col_append_sep_str(pinfo->cinfo, COL_INFO, ", ", info);
-        col_set_fence(pinfo->cinfo, COL_INFO);
-        state->info_on_column = wmem_strbuf_get_len(state->info);
-        proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", wmem_strbuf_get_str(state->info));
+        if (state->shown > 0)
+            col_set_writable(pinfo->cinfo, COL_PROTOCOL, false);
+        write_info(pinfo, state);
     }
     return end;
 }

@@ -89,11 +89,16 @@ def test_passes(wireshark, capture, encrypted):
 
 @pytest.mark.captures('pg16_several_starts')
 def test_layers(wireshark, encrypted):
-    """However many records are in a frame, it counts once."""
+    """However many records are in a frame, it counts once, and what comes several times in a row is counted."""
     path, _ = encrypted
-    lines = wireshark.tshark(path, '-Y', 'pgrepl', '-T', 'fields', '-e', 'frame.protocols').text().splitlines()
+    fields = ('frame.protocols', '_ws.col.Protocol', '_ws.col.Info')
+    lines = wireshark.tshark(path, '-Y', 'pgrepl', '-T', 'fields', *(x for f in fields for x in ('-e', f))).text().splitlines()
     assert len(lines) > 100
-    assert {(layers.split(':').count('pgsql'), layers.split(':').count('pgrepl')) for layers in lines} == {(1, 1)}
+    layers, protocols, infos = zip(*(line.split('\t') for line in lines))
+    assert {(way.split(':').count('pgsql'), way.split(':').count('pgrepl')) for way in layers} == {(1, 1)}
+    assert set(protocols) == {'PGREPL'}
+    assert any('×' in info for info in infos)
+    assert not [info for info in infos if re.search(r'(Insert [\w.]+|Keepalive [\w/]+)( ×\d+)?, \1\b', info)]
 
 
 @pytest.mark.captures(*RECORDED)
