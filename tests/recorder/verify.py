@@ -42,7 +42,7 @@ REQUIRED = [
 
 
 # How an encrypted connection begins; then Wireshark decrypts it, with the secrets in the capture.
-SSL_REQUEST, CLIENT_HELLO = "0000000804d2162f", "1603"
+SSL_REQUEST, ACCEPTED, CLIENT_HELLO = "0000000804d2162f", "53", "1603"
 HEX_DIGITS = tuple("0123456789abcdef")
 
 
@@ -173,7 +173,7 @@ def read_capture(path):
         if nodes[1] not in (5432, 6543):
             raise Failure("connection %d does not lead to the server" % stream)
         lines = said(lines)
-        if lines[0] == SSL_REQUEST:
+        if [line.strip() for line in lines[:2]] == [SSL_REQUEST, ACCEPTED]:
             lines = said(follow("tls", stream, path))
         elif lines[0].startswith(CLIENT_HELLO):
             lines = said(follow("tls", stream, path, "-d", "tcp.port==5432,tls"))
