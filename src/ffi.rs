@@ -27,6 +27,9 @@ pub const PGREPL_ABI_VERSION: u32 = 1;
 /// For pgrepl_walk_start(): groups have labels for people, such as `total numeric(10,2): 19.90`.
 pub const PGREPL_WALK_LABELS: u32 = 1;
 
+/// Bytes of a value in the label of its column, unless pgrepl_walk_limit_labels() says otherwise; in that of its row half of it.
+pub const PGREPL_LABEL_LENGTH: u32 = 80;
+
 /// Spans that pgrepl_walk_next() must have room for.
 pub const PGREPL_MIN_SPANS: usize = 12;
 
@@ -36,7 +39,7 @@ pub const PGREPL_LSN_TEXT: usize = 18;
 /// For the tracking functions: when a message was on the wire is not known.
 pub const PGREPL_TIME_UNKNOWN: i64 = i64::MIN;
 
-const _: () = assert!(PGREPL_MIN_SPANS == STEP);
+const _: () = assert!(PGREPL_MIN_SPANS == STEP && PGREPL_LABEL_LENGTH == crate::walk::VALUE_LABEL as u32);
 
 /// How a call ended. Numbers are never used again for something else.
 #[repr(C)]
@@ -699,6 +702,22 @@ pub unsafe extern "C" fn pgrepl_walk_start(
         let known = session.as_ref().map(|handle| handle.session.known(record));
         let labels = flags & PGREPL_WALK_LABELS != 0;
         ptr::write(walk.cast(), WalkInside { set_up: SET_UP, walk: Walk::new(*record, bytes, reported, known, labels) });
+        Status::Ok
+    })
+}
+
+/// Sets how many bytes of a value the label of its column shows, before the first pgrepl_walk_next(); 65535 at most.
+///
+/// # Safety
+/// `walk` must have been set up by pgrepl_walk_start().
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_walk_limit_labels(walk: *mut WalkMemory, length: u32) -> Status {
+    guard(|| {
+        let inside = walk.cast::<WalkInside>();
+        if walk.is_null() || ptr::addr_of!((*inside).set_up).read() != SET_UP {
+            return Status::InvalidArgument;
+        }
+        (*inside).walk.value_label_length = length.min(u16::MAX.into()) as u16;
         Status::Ok
     })
 }
