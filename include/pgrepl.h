@@ -399,6 +399,14 @@ struct pgrepl_options {
      */
     uint32_t payload;
     /**
+     * 1: xids of pgoutput have 8 bytes, as Postgres Pro Enterprise sends them; 0: 4.
+     */
+    uint32_t wide_xids;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
      * A number for the server of the connection. Connections to the same server share what is known of its slots.
      */
     uint64_t server;
@@ -419,7 +427,7 @@ struct pgrepl_record {
     /**
      * 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream;
      * 8: `detail` is for a Truncate; 16: an earlier keepalive has asked for a reply that has not come; 32: the
-     * transaction before has not come to its end; 64: `detail` is for a commit or its kin.
+     * transaction before has not come to its end; 64: `detail` is for a commit or its kin; 128: xids have 8 bytes.
      */
     uint8_t flags;
     /**
@@ -520,7 +528,7 @@ struct pgrepl_tally {
     /**
      * Top-level xid of the transaction that the message belongs to, 0 when none or not known.
      */
-    uint32_t xid;
+    uint64_t xid;
     /**
      * What the message does to its transaction, PGREPL_OUTCOME_...
      */

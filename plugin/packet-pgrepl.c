@@ -107,6 +107,7 @@ static GHashTable *taken_ports;
 static ws_bool take_over_ports = true;
 static int unseen_payload = PGREPL_PAYLOAD_UNKNOWN;
 static unsigned text_length = PGREPL_LABEL_LENGTH;
+static ws_bool xid64 = false;
 
 /* All of the core's memory of the open capture file. */
 static struct pgrepl_capture *capture;
@@ -219,7 +220,7 @@ get_connection(packet_info *pinfo, bool server_is_source)
         conn->first_frame = pinfo->num;
         conn->server_port = (uint16_t)(server_is_source ? pinfo->srcport : pinfo->destport);
         copy_address_wmem(wmem_file_scope(), &conn->server, server_is_source ? &pinfo->src : &pinfo->dst);
-        struct pgrepl_options options = { sizeof options, (uint32_t)unseen_payload, server_identity(&conn->server, conn->server_port) };
+        struct pgrepl_options options = { sizeof options, (uint32_t)unseen_payload, xid64, 0, server_identity(&conn->server, conn->server_port) };
         conn->session = pgrepl_session_new(capture, &options);
         conn->records = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
         conn->frames = wmem_array_new(wmem_file_scope(), sizeof(struct frame_messages));
@@ -1484,6 +1485,8 @@ register_preferences(void)
         &take_over_ports);
     prefs_register_enum_preference(module, "payload", "Streams without a beginning hold",
         "How to read the data of a stream whose START_REPLICATION command was not captured", &unseen_payload, payloads, false);
+    prefs_register_bool_preference(module, "xid64", "Transaction ids of 64 bits",
+        "Postgres Pro Enterprise sends transaction ids of 8 bytes in the messages of pgoutput; PostgreSQL sends 4.", &xid64);
     prefs_register_uint_preference(module, "text_length", "Longest value in a label",
         "Bytes of a value that the label of its column shows; that of a row shows half of it. Wireshark cuts every label at 240"
         " bytes. The fields themselves are not cut.", 10, &text_length);

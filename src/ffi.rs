@@ -100,6 +100,10 @@ pub struct Options {
     pub size: u32,
     /// PGREPL_PAYLOAD_...: how to read XLogData when no START_REPLICATION was seen.
     pub payload: u32,
+    /// 1: xids of pgoutput have 8 bytes, as Postgres Pro Enterprise sends them; 0: 4.
+    pub wide_xids: u32,
+    /// Zero.
+    pub reserved: u32,
     /// A number for the server of the connection. Connections to the same server share what is known of its slots.
     pub server: u64,
 }
@@ -310,11 +314,15 @@ pub unsafe extern "C" fn pgrepl_session_new(capture: *mut CaptureHandle, options
     let mut session = ptr::null_mut();
     guard(|| {
         let Some(capture) = capture.as_mut() else { return Status::InvalidArgument };
-        let (mut server, mut payload) = (0, Payload::Unknown);
+        let (mut server, mut payload, mut wide_xids) = (0, Payload::Unknown, false);
         if let Some(options) = options.as_ref() {
             if (options.size as usize) < size_of::<Options>() {
                 return Status::InvalidArgument;
             }
+            if options.wide_xids > 1 || options.reserved != 0 {
+                return Status::InvalidArgument;
+            }
+            wide_xids = options.wide_xids == 1;
             server = options.server;
             payload = match options.payload {
                 0 => Payload::Unknown,
@@ -324,7 +332,9 @@ pub unsafe extern "C" fn pgrepl_session_new(capture: *mut CaptureHandle, options
                 _ => return Status::InvalidArgument,
             };
         }
-        session = Box::into_raw(Box::new(SessionHandle { session: Session::new(capture.shared.clone(), server, payload) }));
+        let mut connection = Session::new(capture.shared.clone(), server, payload);
+        connection.set_wide_xids(wide_xids);
+        session = Box::into_raw(Box::new(SessionHandle { session: connection }));
         capture.sessions.push(session);
         Status::Ok
     });
@@ -805,7 +815,7 @@ pub struct MessageTally {
     /// 1: the two above are known.
     pub transaction_counted: u32,
     /// Top-level xid of the transaction that the message belongs to, 0 when none or not known.
-    pub xid: u32,
+    pub xid: u64,
     /// What the message does to its transaction, PGREPL_OUTCOME_...
     pub outcome: u32,
     /// How many tables it names, see pgrepl_tally_table().

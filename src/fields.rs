@@ -183,6 +183,8 @@ fields! {
         "Kind of the logical replication message";
     Xid "pgrepl.xid" "Transaction id" Uint 4: "Transaction id as sent; in row changes of a streamed block that of the subtransaction";
     Subxid "pgrepl.subxid" "Subtransaction id" Uint 4: "What is rolled back; equal to the transaction id when all of it is";
+    Xid64 "pgrepl.xid" "Transaction id" Uint 8: "Transaction id as sent by servers that count in 64 bits";
+    Subxid64 "pgrepl.subxid" "Subtransaction id" Uint 8: "What is rolled back, by servers that count in 64 bits";
     Flags "pgrepl.flags" "Flags" Uint 1: "Unused, zero";
     FinalLsn "pgrepl.final_lsn" "Final LSN" Lsn 8: "Start of the commit record";
     CommitLsn "pgrepl.commit_lsn" "Commit LSN" Lsn 8: "Start of the commit record";
@@ -244,7 +246,7 @@ fields! {
     DataText "pgrepl.data.text" "Text" Text 0 {generated}: "What another output plugin wrote, where it is text";
     DecodingMessageText "pgrepl.decoding_message.text" "Content as text" Text 0 {generated}: "The content, where it is UTF-8 text";
 
-    TxnXid "pgrepl.txn.xid" "Transaction" Uint 4 {generated}: "Top-level transaction id of the transaction that the message belongs to";
+    TxnXid "pgrepl.txn.xid" "Transaction" Uint 8 {generated}: "Top-level transaction id of the transaction that the message belongs to";
     TxnBegin "pgrepl.txn.begin_frame" "Begins in frame" Position 4 {generated}: "Where the transaction begins";
     TxnPrepare "pgrepl.txn.prepare_frame" "Prepared in frame" Position 4 {generated}: "Where the transaction was prepared for its commit";
     TxnEnd "pgrepl.txn.end_frame" "Ends in frame" Position 4 {generated}: "Where the transaction is committed or rolled back";

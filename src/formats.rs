@@ -95,6 +95,9 @@ impl Format {
     }
 }
 
+/// Bytes of an xid: 4, but 8 from Postgres Pro Enterprise.
+pub const XID_SIZES: [usize; 2] = [4, 8];
+
 /// When a field is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
@@ -158,6 +161,12 @@ impl Message {
             i += 1;
         }
         offset
+    }
+
+    /// The same where xids are of this size, see `XID_SIZES`.
+    pub fn offset_with(&self, field: Field, xid_size: usize) -> usize {
+        let before = self.items.iter().take_while(|item| item.field != field);
+        self.offset(field) + before.filter(|item| item.format == Format::Xid).count() * (xid_size - Format::Xid.min_length())
     }
 
     /// Bytes of the shortest legal message.

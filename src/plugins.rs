@@ -5,12 +5,12 @@ use memchr::memmem;
 /// What a message says of its transaction; xids where they are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    Begin(Option<u32>),
+    Begin(Option<u64>),
     Commit,
     /// Something inside of it.
     Inside,
     /// All of it.
-    Whole(u32),
+    Whole(u64),
     /// Nothing that can be read, or something outside of transactions.
     None,
 }
@@ -61,7 +61,7 @@ fn mark_of_json(start: &[u8]) -> Mark {
     }
 }
 
-fn number(text: &[u8]) -> Option<u32> {
+fn number(text: &[u8]) -> Option<u64> {
     let text = text.trim_ascii_start();
     let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     std::str::from_utf8(&text[..end]).ok()?.parse().ok()

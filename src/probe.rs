@@ -93,21 +93,21 @@ pub fn in_stream(direction: Direction, bytes: &[u8], length: usize, available: u
 
 /// Whether a message that has an xid only between Stream Start and Stream Stop has one, by its bytes alone; None when
 /// they do not tell. `start` is the WAL start of its XLogData.
-pub fn is_streamed(message: &[u8], reported: usize, start: Option<u64>) -> Option<bool> {
-    let fits = |streamed| walk::fits(Layer::Pgoutput, message, reported, streamed);
+pub fn is_streamed(message: &[u8], reported: usize, start: Option<u64>, xid_size: usize) -> Option<bool> {
+    let fits = |streamed| walk::fits(Layer::Pgoutput, message, reported, streamed, xid_size);
     match (fits(false), fits(true)) {
         (plain, streamed) if plain != streamed => Some(streamed),
         (false, false) => None,
         _ => match message[0] {
             // The position stands in the header too.
             b'M' => {
-                let at = |streamed| number(message, 2 + if streamed { 4 } else { 0 });
+                let at = |streamed| number(message, 2 + if streamed { xid_size } else { 0 });
                 let same = |streamed| start.is_some() && at(streamed) == start;
                 (same(false) != same(true)).then(|| same(true))
             }
             // Where the OID would be is a name.
             b'R' | b'Y' => {
-                let letters = message.get(5..9).is_some_and(|oid| oid.iter().all(|byte| (b' '..0x7f).contains(byte)));
+                let letters = message.get(1 + xid_size..5 + xid_size).is_some_and(|oid| oid.iter().all(|byte| (b' '..0x7f).contains(byte)));
                 letters.then_some(false)
             }
             _ => None,
@@ -215,7 +215,7 @@ fn replication_message(bytes: &[u8]) -> Option<Direction> {
 
 /// What the XLogData of a stream whose start was not captured holds, by one that is there as a whole: in logical streams
 /// its two positions are equal, in physical ones they differ, and a pgoutput message fits to its last byte.
-pub fn payload(xlog_data: &[u8], reported: usize) -> Payload {
+pub fn payload(xlog_data: &[u8], reported: usize, xid_size: usize) -> Payload {
     let position = |field| number(xlog_data, XLOG_DATA.offset(field));
     let (Some(start), Some(end)) = (position(Field::WalStart), position(Field::WalEnd)) else { return Payload::Unknown };
     if start != end {
@@ -224,7 +224,7 @@ pub fn payload(xlog_data: &[u8], reported: usize) -> Payload {
     let Some(message) = xlog_data.get(XLOG_DATA.min_length()..).filter(|_| xlog_data.len() == reported) else { return Payload::Unknown };
     // A position, a number or a terminating zero in it is no text; only Stream Stop has nothing of that.
     let is_text = std::str::from_utf8(message).is_ok_and(|text| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')));
-    let fits = |streamed| walk::fits(Layer::Pgoutput, message, message.len(), streamed);
+    let fits = |streamed| walk::fits(Layer::Pgoutput, message, message.len(), streamed, xid_size);
     match message {
         [b'E'] => Payload::Pgoutput,
         _ if message.len() > 1 && is_text => Payload::OtherPlugin,
@@ -341,7 +341,7 @@ mod tests {
     fn the_payload_shows_in_whole_messages() {
         let read = |start: u64, end: u64, data: &[u8]| {
             let bytes = [b"w".as_slice(), &start.to_be_bytes(), &end.to_be_bytes(), &NOW.to_be_bytes(), data].concat();
-            payload(&bytes, bytes.len())
+            payload(&bytes, bytes.len(), 4)
         };
         assert_eq!(read(0x1000, 0x1100, b"C"), Payload::Physical);
         assert_eq!(read(0x1100, 0x1000, b"C"), Payload::Unknown);
@@ -353,13 +353,13 @@ mod tests {
         assert_eq!(read(7, 7, b"COMMIT 748 (at 2026-05-01)"), Payload::OtherPlugin);
         assert_eq!(read(7, 7, b""), Payload::Unknown);
         // Half of it tells nothing.
-        assert_eq!(payload(&[0; 25], 40), Payload::Unknown);
+        assert_eq!(payload(&[0; 25], 40, 4), Payload::Unknown);
     }
 
     /// In a stream of unknown state the bytes tell whether an xid is there.
     #[test]
     fn the_xid_shows_in_what_fits() {
-        let streamed = |message: &[u8], start| is_streamed(message, message.len(), start);
+        let streamed = |message: &[u8], start| is_streamed(message, message.len(), start, 4);
         let insert = |xid: &[u8]| [b"I".as_slice(), xid, b"\0\0\x40\x01N\0\x01t\0\0\0\x011"].concat();
         assert_eq!(streamed(&insert(b""), None), Some(false));
         assert_eq!(streamed(&insert(b"\0\0\x03\x21"), None), Some(true));

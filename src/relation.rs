@@ -103,7 +103,7 @@ pub struct Memory {
     current: HashMap<u32, u32>,
     /// The ones in force in a streamed transaction that has not ended, by its xid and OID. They count for all from its
     /// commit on, and no more after its abort: the server then sends them again.
-    streamed: HashMap<u32, HashMap<u32, u32>>,
+    streamed: HashMap<u64, HashMap<u32, u32>>,
     /// The last of those, by OID.
     last_streamed: HashMap<u32, u32>,
     types: HashMap<u32, TypeName>,
@@ -152,7 +152,7 @@ impl Memory {
     }
 
     /// A Relation message, from its OID on; gives its index and one more, 0 when it is not remembered.
-    pub fn add_relation(&mut self, bytes: &[u8], position: u32, encoding: Encoding, stream: Option<u32>) -> u32 {
+    pub fn add_relation(&mut self, bytes: &[u8], position: u32, encoding: Encoding, stream: Option<u64>) -> u32 {
         if self.versions.len() >= MAX_VERSIONS || self.bytes >= MAX_BYTES {
             // The one before would be wrong from here on.
             self.forget(bytes);
@@ -226,7 +226,7 @@ impl Memory {
 
     /// Index and one more of the Relation in force for a table; 0: none is known.
     #[inline]
-    pub fn index_in_force(&self, oid: u32, stream: Option<u32>) -> u32 {
+    pub fn index_in_force(&self, oid: u32, stream: Option<u64>) -> u32 {
         if let Some(xid) = stream {
             if let Some(index) = self.streamed.get(&xid).and_then(|relations| relations.get(&oid)) {
                 return *index;
@@ -242,7 +242,7 @@ impl Memory {
     }
 
     /// A streamed transaction has ended; what it said of tables holds for all when it is kept.
-    pub fn end_stream(&mut self, xid: u32, keep: bool) {
+    pub fn end_stream(&mut self, xid: u64, keep: bool) {
         let Some(relations) = self.streamed.remove(&xid) else { return };
         for (oid, index) in relations {
             if self.last_streamed.get(&oid) == Some(&index) {

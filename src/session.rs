@@ -76,7 +76,7 @@ pub struct Record {
     pub payload: u8,
     /// 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream;
     /// 8: `detail` is for a Truncate; 16: an earlier keepalive has asked for a reply that has not come; 32: the
-    /// transaction before has not come to its end; 64: `detail` is for a commit or its kin.
+    /// transaction before has not come to its end; 64: `detail` is for a commit or its kin; 128: xids have 8 bytes.
     pub flags: u8,
     /// Encoding of names and text.
     pub encoding: u8,
@@ -95,6 +95,7 @@ impl Record {
     pub(crate) const UNANSWERED: u8 = 16;
     pub(crate) const UNFINISHED: u8 = 32;
     pub(crate) const COMMITS: u8 = 64;
+    pub(crate) const WIDE_XID: u8 = 128;
 
     pub fn content(&self) -> Content {
         match self.content {
@@ -123,6 +124,11 @@ impl Record {
 
     pub fn has_xid(&self) -> bool {
         self.flags & Self::STREAMED != 0
+    }
+
+    /// Bytes of an xid.
+    pub fn xid_size(&self) -> usize {
+        formats::XID_SIZES[usize::from(self.flags & Self::WIDE_XID != 0)]
     }
 }
 
@@ -157,7 +163,7 @@ enum Mode {
 enum Block {
     Outside,
     /// In a block of this transaction; 0: not known of which.
-    Inside(u32),
+    Inside(u64),
     /// Messages are missing.
     Unknown,
 }
@@ -177,6 +183,8 @@ pub struct Session {
     asked: u32,
     start: u32,
     block: Block,
+    /// Bytes of an xid.
+    xid_size: usize,
     transactions: Transactions,
     progress: Progress,
     /// client_encoding
@@ -211,11 +219,17 @@ impl Session {
             is_certain: false,
             is_torn: [false; 2],
             block: Block::Outside,
+            xid_size: formats::XID_SIZES[0],
             encoding: Encoding::Utf8,
             memory: Memory::default(),
             truncations: Vec::new(),
             last_lookup: None,
         }
+    }
+
+    /// xids of pgoutput have 8 bytes, as Postgres Pro Enterprise sends them.
+    pub fn set_wide_xids(&mut self, wide: bool) {
+        self.xid_size = formats::XID_SIZES[usize::from(wide)];
     }
 
     /// CopyData of a replication stream or of a base backup comes now.
@@ -425,7 +439,7 @@ impl Session {
             Mode::Replication(mut kind) => {
                 let mut inferred = 0;
                 if kind == Payload::Unknown && payload.first() == Some(&b'w') {
-                    kind = probe::payload(payload, reported);
+                    kind = probe::payload(payload, reported, self.xid_size);
                     if kind != Payload::Unknown {
                         self.mode = Mode::Replication(kind);
                         inferred = Record::GUESSED;
@@ -458,7 +472,7 @@ impl Session {
             }
             Mode::Backup(known) => {
                 let content = known.unwrap_or_else(|| {
-                    let tagged = payload.first() == Some(&b'n') && walk::fits(Layer::BaseBackup, payload, reported, false);
+                    let tagged = payload.first() == Some(&b'n') && walk::fits(Layer::BaseBackup, payload, reported, false, self.xid_size);
                     if tagged {
                         Content::Backup
                     } else {
@@ -537,14 +551,17 @@ impl Session {
         let Whole { bytes, reported } = message;
         let Some(&tag) = bytes.first() else { return };
         let number = |at: usize| number(bytes, at);
+        if self.xid_size != formats::XID_SIZES[0] {
+            record.flags |= Record::WIDE_XID;
+        }
         match tag {
             b'I' | b'U' | b'D' | b'R' | b'Y' | b'T' | b'M' => {
                 let mut body = 1;
                 let mut xid = None;
                 if self.is_streamed(message, start) {
                     record.flags |= Record::STREAMED;
-                    xid = number(body);
-                    body += Format::Xid.min_length();
+                    xid = xid_at(bytes, body, self.xid_size);
+                    body += self.xid_size;
                 }
                 let is_change = matches!(tag, b'I' | b'U' | b'D');
                 let is_outside = tag == b'M' && bytes.get(body).is_none_or(|flags| flags & 1 == 0);
@@ -584,7 +601,7 @@ impl Session {
             Block::Outside => false,
             Block::Inside(_) => true,
             Block::Unknown => {
-                let proved = probe::is_streamed(message.bytes, message.reported, start);
+                let proved = probe::is_streamed(message.bytes, message.reported, start, self.xid_size);
                 match proved {
                     Some(true) => self.set_block(Block::Inside(0)),
                     Some(false) => self.set_block(Block::Outside),
@@ -600,10 +617,11 @@ impl Session {
     fn track_transaction(&mut self, tag: u8, message: Whole, record: &mut Record, at: At) {
         let Whole { bytes, reported } = message;
         let Some(format) = formats::find(Layer::Pgoutput, tag) else { return };
-        let number = |field: Field| number(bytes, format.offset(field)).unwrap_or(0);
-        let long = |field: Field| long(bytes, format.offset(field)).unwrap_or(0);
+        let xid_size = self.xid_size;
+        let number = |field: Field| xid_at(bytes, format.offset_with(field, xid_size), xid_size).unwrap_or(0);
+        let long = |field: Field| long(bytes, format.offset_with(field, xid_size)).unwrap_or(0);
         let gid = || {
-            let left = bytes.get(format.offset(Field::Gid)..).unwrap_or(&[]);
+            let left = bytes.get(format.offset_with(Field::Gid, xid_size)..).unwrap_or(&[]);
             &left[..memchr::memchr(0, left).unwrap_or(left.len())]
         };
         let shared = self.shared.clone();
@@ -626,7 +644,7 @@ impl Session {
                 return;
             }
             b'S' => {
-                let first = bytes.get(format.offset(Field::FirstSegment)).is_some_and(|byte| *byte != 0);
+                let first = bytes.get(format.offset_with(Field::FirstSegment, xid_size)).is_some_and(|byte| *byte != 0);
                 let (index, before) = transactions.start_block(archive, number(Field::Xid), first, at, reported);
                 unfinished = before;
                 block = Block::Inside(number(Field::Xid));
@@ -681,7 +699,7 @@ impl Session {
     }
 
     /// The transaction of the block that is open.
-    fn stream(&self) -> Option<u32> {
+    fn stream(&self) -> Option<u64> {
         match self.block {
             Block::Inside(xid) => Some(xid),
             _ => None,
@@ -775,6 +793,13 @@ struct Whole<'m> {
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn xid_at(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    match size {
+        8 => long(bytes, at),
+        _ => number(bytes, at).map(u64::from),
+    }
 }
 
 fn long(bytes: &[u8], at: usize) -> Option<u64> {

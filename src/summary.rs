@@ -67,7 +67,13 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>
     }
     let mut before = " ";
     for field in message.headline {
-        let Some(span) = out.written().iter().find(|span| span.field == *field as u16) else { continue };
+        let wide = match field {
+            Field::Xid => Field::Xid64,
+            Field::Subxid => Field::Subxid64,
+            field => *field,
+        };
+        let is_it = |span: &&Span| span.field == *field as u16 || span.field == wide as u16;
+        let Some(span) = out.written().iter().find(is_it) else { continue };
         if span.kind == Kind::String as u8 && span.text_length == 0 {
             continue;
         }

@@ -50,12 +50,17 @@ impl Tally {
             b'C' | b'c' | b'K' => Outcome::Committed,
             b'P' | b'p' => Outcome::Prepared,
             b'r' => Outcome::RolledBack,
-            b'A' if logical(record, bytes).is_some_and(|abort| abort.get(1..5) == abort.get(5..9)) => Outcome::RolledBack,
+            b'A' if logical(record, bytes).is_some_and(|abort| is_whole(abort, record.xid_size())) => Outcome::RolledBack,
             b'A' => Outcome::SubtransactionRolledBack,
             _ => Outcome::Unknown,
         };
         tally
     }
+}
+
+/// Whether a Stream Abort is of the transaction itself.
+fn is_whole(abort: &[u8], xid_size: usize) -> bool {
+    abort.get(1..1 + xid_size) == abort.get(1 + xid_size..1 + 2 * xid_size)
 }
 
 /// The bytes of the logical message.
@@ -71,7 +76,7 @@ fn logical<'b>(record: &Record, bytes: &'b [u8]) -> Option<&'b [u8]> {
 
 /// Writes the name of the message's table with this index; where no Relation message has named it, its OID.
 pub fn write_table(record: &Record, bytes: &[u8], known: &Known, index: usize, to: &mut dyn Write) -> std::fmt::Result {
-    let body = 1 + if record.has_xid() { Format::Xid.min_length() } else { 0 };
+    let body = 1 + if record.has_xid() { record.xid_size() } else { 0 };
     let (relation, at) = match known.truncated.get(index) {
         Some(relation) => (relation.as_deref(), body + Format::Count32.min_length() + 1 + index * 4),
         None => (known.relation, body),

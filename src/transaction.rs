@@ -45,7 +45,7 @@ impl Outcome {
 /// they are not known.
 #[derive(Clone, Copy, Debug)]
 struct Transaction {
-    xid: u32,
+    xid: u64,
     begin: u32,
     prepare: u32,
     end: u32,
@@ -62,7 +62,7 @@ struct Transaction {
 }
 
 impl Transaction {
-    fn new(xid: u32, begin: u32) -> Transaction {
+    fn new(xid: u64, begin: u32) -> Transaction {
         Transaction {
             xid,
             begin,
@@ -83,7 +83,7 @@ impl Transaction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Of the transaction, not of a subtransaction; 0: not known.
-    pub xid: u32,
+    pub xid: u64,
     /// Positions of its first message, its Prepare and its end; 0: not known.
     pub begin: u32,
     pub prepare: u32,
@@ -110,7 +110,7 @@ struct Prepared {
 pub struct Archive {
     transactions: Vec<Transaction>,
     /// By server and xid.
-    prepared: HashMap<(u64, u32), Vec<Prepared>>,
+    prepared: HashMap<(u64, u64), Vec<Prepared>>,
     prepared_count: usize,
 }
 
@@ -155,7 +155,7 @@ impl Archive {
 #[derive(Debug, Default)]
 struct Open {
     index: u32,
-    xid: u32,
+    xid: u64,
     /// It comes in blocks from Stream Start to Stream Stop.
     streamed: bool,
     /// Start of its commit record, as Begin told.
@@ -166,7 +166,7 @@ struct Open {
     changes: u32,
     bytes: u64,
     /// Its subtransactions that are not rolled back.
-    parts: HashMap<u32, Part>,
+    parts: HashMap<u64, Part>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +192,7 @@ pub struct Transactions {
     /// The one that messages belong to now: after Begin, or between Stream Start and Stream Stop.
     current: Option<Open>,
     /// Streamed ones between their blocks, by xid.
-    streams: HashMap<u32, Open>,
+    streams: HashMap<u64, Open>,
     /// One from a Begin on, during which something was lost.
     interrupted: Option<Open>,
     /// What came during it between two losses: of it if it comes to its end.
@@ -242,12 +242,12 @@ impl Transactions {
     }
 
     /// Its xid; 0: none is open, or it is not known.
-    pub fn open_xid(&self) -> u32 {
+    pub fn open_xid(&self) -> u64 {
         self.current.as_ref().map_or(0, |open| open.xid)
     }
 
     /// Begin or Begin Prepare; also whether the transaction before it has not come to its end.
-    pub fn begin(&mut self, archive: &mut Archive, xid: u32, final_lsn: u64, at: At, bytes: usize) -> (u32, bool) {
+    pub fn begin(&mut self, archive: &mut Archive, xid: u64, final_lsn: u64, at: At, bytes: usize) -> (u32, bool) {
         let unfinished = self.leave();
         let index = archive.add(Transaction::new(xid, at.position));
         let bytes = bytes as u64;
@@ -256,7 +256,7 @@ impl Transactions {
     }
 
     /// Stream Start; also whether the transaction before it has not come to its end.
-    pub fn start_block(&mut self, archive: &mut Archive, xid: u32, first: bool, at: At, bytes: usize) -> (u32, bool) {
+    pub fn start_block(&mut self, archive: &mut Archive, xid: u64, first: bool, at: At, bytes: usize) -> (u32, bool) {
         let unfinished = self.leave();
         let known = self.streams.remove(&xid).filter(|_| !first);
         let mut open = known.unwrap_or_else(|| {
@@ -282,7 +282,7 @@ impl Transactions {
 
     /// A message inside a transaction; `xid` is what the message has itself in a block, `is_change` for a row.
     #[inline]
-    pub fn message(&mut self, archive: &RefCell<Archive>, xid: Option<u32>, is_change: bool, at: At, bytes: usize) -> u32 {
+    pub fn message(&mut self, archive: &RefCell<Archive>, xid: Option<u64>, is_change: bool, at: At, bytes: usize) -> u32 {
         if self.current.as_ref().is_none_or(|open| open.xid == 0 && !open.streamed && xid.is_some()) {
             self.resume(&mut archive.borrow_mut(), xid);
         }
@@ -306,7 +306,7 @@ impl Transactions {
     /// The transaction of a message whose beginning was not seen: by the message's own xid one that is known, else one
     /// of which nothing is known yet.
     #[cold]
-    fn resume(&mut self, archive: &mut Archive, xid: Option<u32>) {
+    fn resume(&mut self, archive: &mut Archive, xid: Option<u64>) {
         let has = |open: &Open, xid| open.xid == xid || open.parts.contains_key(&xid);
         let known = xid.and_then(|xid| self.streams.iter().find_map(|(top, open)| has(open, xid).then_some(*top)));
         match (known.and_then(|top| self.streams.remove(&top)), &self.current) {
@@ -337,14 +337,14 @@ impl Transactions {
     }
 
     /// Prepare, the end of what Begin Prepare has begun.
-    pub fn prepare(&mut self, archive: &mut Archive, xid: u32, gid: &[u8], at: At, bytes: usize) -> u32 {
+    pub fn prepare(&mut self, archive: &mut Archive, xid: u64, gid: &[u8], at: At, bytes: usize) -> u32 {
         let index = self.end_current(archive, |open| open.xid == xid, xid, End::Prepare, at, bytes);
         self.wait(archive, index, xid, gid);
         index
     }
 
     /// Ends the open transaction when it is the one meant, else one of which only the end was seen.
-    fn end_current(&mut self, archive: &mut Archive, fits: impl Fn(&Open) -> bool, xid: u32, how: End, at: At, bytes: usize) -> u32 {
+    fn end_current(&mut self, archive: &mut Archive, fits: impl Fn(&Open) -> bool, xid: u64, how: End, at: At, bytes: usize) -> u32 {
         let current = self.current.take().filter(|open| !open.streamed);
         let interrupted = self.interrupted.take().filter(|open| fits(open));
         let between = std::mem::take(&mut self.between);
@@ -367,13 +367,13 @@ impl Transactions {
     }
 
     /// The end of a transaction of which nothing else was seen.
-    fn end_unseen(&mut self, archive: &mut Archive, xid: u32, how: End, at: At, bytes: usize) -> u32 {
+    fn end_unseen(&mut self, archive: &mut Archive, xid: u64, how: End, at: At, bytes: usize) -> u32 {
         let open = Open { index: archive.add(Transaction::new(xid, 0)), xid, ..Open::default() };
         self.end(archive, open, how, at, bytes)
     }
 
     /// Stream Commit, or a Stream Abort of the whole.
-    pub fn end_stream(&mut self, archive: &mut Archive, xid: u32, how: End, at: At, bytes: usize) -> u32 {
+    pub fn end_stream(&mut self, archive: &mut Archive, xid: u64, how: End, at: At, bytes: usize) -> u32 {
         self.leave();
         match self.streams.remove(&xid) {
             Some(open) => self.end(archive, open, how, at, bytes),
@@ -382,14 +382,14 @@ impl Transactions {
     }
 
     /// Stream Prepare.
-    pub fn prepare_stream(&mut self, archive: &mut Archive, xid: u32, gid: &[u8], at: At, bytes: usize) -> u32 {
+    pub fn prepare_stream(&mut self, archive: &mut Archive, xid: u64, gid: &[u8], at: At, bytes: usize) -> u32 {
         let index = self.end_stream(archive, xid, End::Prepare, at, bytes);
         self.wait(archive, index, xid, gid);
         index
     }
 
     /// Stream Abort of a subtransaction.
-    pub fn abort_part(&mut self, archive: &mut Archive, xid: u32, subxid: u32, at: At, bytes: usize) -> u32 {
+    pub fn abort_part(&mut self, archive: &mut Archive, xid: u64, subxid: u64, at: At, bytes: usize) -> u32 {
         self.leave();
         if !self.streams.contains_key(&xid) {
             self.keep(Open { index: archive.add(Transaction::new(xid, 0)), xid, streamed: true, ..Open::default() });
@@ -423,7 +423,7 @@ impl Transactions {
     }
 
     /// Remembers a prepared transaction for its end.
-    fn wait(&self, archive: &mut Archive, index: u32, xid: u32, gid: &[u8]) {
+    fn wait(&self, archive: &mut Archive, index: u32, xid: u64, gid: &[u8]) {
         let waiting = archive.prepared.entry((self.server, xid)).or_default();
         let before = waiting.len();
         // The server sends a transaction again when the client has not confirmed it.
@@ -436,7 +436,7 @@ impl Transactions {
     }
 
     /// Commit Prepared or Rollback Prepared; the transaction was perhaps prepared on an earlier connection.
-    pub fn finish_prepared(&mut self, archive: &mut Archive, xid: u32, gid: &[u8], how: End, at: At) -> u32 {
+    pub fn finish_prepared(&mut self, archive: &mut Archive, xid: u64, gid: &[u8], how: End, at: At) -> u32 {
         self.leave();
         let same_slot = |slot: &Option<Vec<u8>>| *slot == self.slot || slot.is_none() || self.slot.is_none();
         let waiting = archive.prepared.entry((self.server, xid)).or_default();
@@ -456,7 +456,7 @@ impl Transactions {
 impl Open {
     /// The first message of a subtransaction.
     #[cold]
-    fn add_part(&mut self, archive: &mut Archive, xid: u32, is_change: bool, at: At) -> u32 {
+    fn add_part(&mut self, archive: &mut Archive, xid: u64, is_change: bool, at: At) -> u32 {
         let index = archive.add(Transaction { parent: self.index, ..Transaction::new(xid, at.position) });
         if index == 0 {
             // What is rolled back of it would be counted.

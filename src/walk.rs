@@ -415,12 +415,12 @@ impl<'a> Walk<'a> {
         self.stage = Stage::Items;
         let Some(known) = self.known else { return };
         if let Some(transaction) = known.transaction {
-            for (field, number) in [
-                (Field::TxnXid, transaction.xid),
-                (Field::TxnBegin, transaction.begin),
-                (Field::TxnPrepare, transaction.prepare),
-                (Field::TxnEnd, transaction.end),
-            ] {
+            if transaction.xid != 0 {
+                self.push_number(out, Field::TxnXid, 0, transaction.xid);
+            }
+            for (field, number) in
+                [(Field::TxnBegin, transaction.begin), (Field::TxnPrepare, transaction.prepare), (Field::TxnEnd, transaction.end)]
+            {
                 if number != 0 {
                     self.push_number(out, field, 0, number.into());
                 }
@@ -462,7 +462,7 @@ impl<'a> Walk<'a> {
         }
         let time = |at: usize| Some(i64::from_be_bytes(self.bytes.get(at..at + 8)?.try_into().ok()?));
         let sent = time(XLOG_DATA.offset(Field::SendTime))?;
-        let done = time(self.pos + self.message.offset(field))?;
+        let done = time(self.pos + self.message.offset_with(field, self.record.xid_size()))?;
         // 0 is no clock: some servers that are not PostgreSQL send it.
         let finite = [sent, done].iter().all(|time| *time != 0 && matches!(value::Time::from_wire(*time), value::Time::At(..)));
         sent.checked_sub(done).filter(|_| finite)?.checked_mul(1000)
@@ -511,6 +511,10 @@ impl<'a> Walk<'a> {
             Format::Tag(letter) => self.tag(out, item, letter),
             Format::Byte1 | Format::Int8 | Format::Int8Zero => _ = self.fixed::<1>(out, item),
             Format::Int16 => _ = self.fixed::<2>(out, item),
+            Format::Xid if self.record.xid_size() == 8 => {
+                let field = if item.field == Field::Xid { Field::Xid64 } else { Field::Subxid64 };
+                self.fixed_as::<8>(out, field);
+            }
             Format::Int32 | Format::Xid => _ = self.fixed::<4>(out, item),
             Format::Oid => {
                 self.fixed::<4>(out, item);
@@ -608,19 +612,24 @@ impl<'a> Walk<'a> {
     /// A fixed-width number; 0 when it is not there and the walk has stopped.
     #[inline(always)]
     fn fixed<const N: usize>(&mut self, out: &mut Out, item: &'static Item) -> u64 {
+        self.fixed_as::<N>(out, item.field)
+    }
+
+    #[inline(always)]
+    fn fixed_as<const N: usize>(&mut self, out: &mut Out, field: Field) -> u64 {
         let Some(bytes) = self.bytes.get(self.pos..self.pos + N) else {
-            self.short(out, item.field, N);
+            self.short(out, field, N);
             return 0;
         };
         let mut wide = [0u8; 8];
         wide[8 - N..].copy_from_slice(bytes);
         let mut number = u64::from_be_bytes(wide);
-        if N == 4 && item.field.info().kind == Kind::Int {
+        if N == 4 && field.info().kind == Kind::Int {
             number = number as u32 as i32 as i64 as u64;
         }
-        self.push_number(out, item.field, N, number);
+        self.push_number(out, field, N, number);
         if N == 1 {
-            for bit in item.field.bits() {
+            for bit in field.bits() {
                 self.depth += 1;
                 self.push_number(out, *bit, 1, (number & bit.info().mask as u64 != 0) as u64);
                 self.depth -= 1;
@@ -1187,7 +1196,7 @@ impl fmt::Display for Which {
 
 /// Whether the bytes are exactly one message of the layer, nothing missing and nothing left; `streamed` when it is one
 /// of a stream block.
-pub fn fits(layer: Layer, bytes: &[u8], reported: usize, streamed: bool) -> bool {
+pub fn fits(layer: Layer, bytes: &[u8], reported: usize, streamed: bool, xid_size: usize) -> bool {
     let content = match layer {
         Layer::BaseBackup => Content::Backup,
         Layer::Pgoutput => Content::Pgoutput,
@@ -1195,7 +1204,8 @@ pub fn fits(layer: Layer, bytes: &[u8], reported: usize, streamed: bool) -> bool
     };
     let from_client = if layer == Layer::WalsenderFrontend { Record::FROM_CLIENT } else { 0 };
     let has_xid = if streamed { Record::STREAMED } else { 0 };
-    let record = Record { content: content as u8, flags: from_client | has_xid, ..Record::default() };
+    let wide = if xid_size == 8 { Record::WIDE_XID } else { 0 };
+    let record = Record { content: content as u8, flags: from_client | has_xid | wide, ..Record::default() };
     let mut walk = Walk::new(record, bytes, reported, None, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     loop {

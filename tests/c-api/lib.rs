@@ -25,7 +25,13 @@ pub struct Session {
 impl Session {
     /// `payload` is what XLogData holds when no START_REPLICATION is seen.
     pub fn new(payload: c::pgrepl_payload) -> Session {
-        let options = c::pgrepl_options { size: size_of::<c::pgrepl_options>() as u32, payload: payload.into(), server: 0 };
+        let options = c::pgrepl_options {
+            size: size_of::<c::pgrepl_options>() as u32,
+            payload: payload.into(),
+            server: 0,
+            wide_xids: 0,
+            reserved: 0,
+        };
         unsafe {
             let capture = c::pgrepl_capture_new();
             let session = c::pgrepl_session_new(capture, &options);

@@ -200,3 +200,53 @@ def test_text_length(wireshark, capture):
         assert [len(label) for label in labels(*choice)] == [length, length // 2]
     cells = wireshark.tshark(capture, '-T', 'fields', '-e', 'pgrepl.value.text', '-o', 'pgrepl.text_length:10').text()
     assert '0123456789' * 2000 in cells
+
+
+def widened(message):
+    """A pgoutput message as a server with xids of 64 bits sends it, whose epoch is 3."""
+    wide = b'\0\0\0\3'
+    tag, body = message[:1], message[1:]
+    if tag in b'BbPKpr':                # behind positions, times and flags
+        at = {b'B': 16, b'b': 24, b'P': 25, b'K': 25, b'p': 25, b'r': 33}[tag]
+        return tag + body[:at] + wide + body[at:]
+    if tag == b'A':
+        return tag + wide + body[:4] + wide + body[4:]
+    return tag + wide + body if tag in b'Sc' else message
+
+
+@pytest.mark.captures('pg18_two_phase_streamed', 'pg16_proto4_parallel')
+def test_wide_transaction_ids(wireshark, capture, save):
+    """The same stream with 8-byte xids shows the same, but for the xids themselves."""
+    def change(body):
+        """The payload of XLogData, in a block or not."""
+        message = body[25:]
+        if message[:1] == b'S':
+            change.inside = True
+        elif message[:1] == b'E':
+            change.inside = False
+        elif change.inside and message[:1] in b'IUDRYTM':
+            return body[:25] + message[:1] + b'\0\0\0\3' + message[1:]
+        return body[:25] + widened(message)
+
+    change.inside = False
+    plain, wide, start = [], [], None
+    for message in postgres.messages(capture.content)[0]:
+        if message.kind == 'Q' and b'START_REPLICATION' in message.body:
+            start = message
+        elif start and message.ends == start.ends and message.kind == 'd' and message.body[:1] == b'w':
+            plain.append(postgres.message(b'd', message.body))
+            wide.append(postgres.message(b'd', change(message.body)))
+    assert start and len(plain) > 50
+
+    def shown(pieces, *choice):
+        frames = pdml(wireshark, save(postgres.logical_stream(pieces, "proto_version '4', publication_names 'p'")), *choice).frames()
+        return [[(f.name, f.show) for f in m.fields if f.size or f.name == 'pgrepl.txn.xid'] for frame in frames for m in frame.messages]
+
+    narrow = shown(plain)
+    found = shown(wide, '-o', 'pgrepl.xid64:TRUE')
+    xids = ('pgrepl.xid', 'pgrepl.subxid', 'pgrepl.txn.xid')
+    epoch = 3 << 32
+    assert found == [[(name, str(int(show) + epoch) if name in xids else show) for name, show in m] for m in narrow]
+    assert any(name in xids for m in found for name, _ in m)
+    # Read as 4 bytes it is not the same.
+    assert shown(wide) != found

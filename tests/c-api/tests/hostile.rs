@@ -250,8 +250,8 @@ fn nonsense_arguments_give_a_status() {
     let mut words = [0; 64];
     let t = words.as_mut_ptr();
     let (mut count, mut size, mut seconds, mut nanoseconds) = (7, 0, 0, 0);
-    let unknown_options = c::pgrepl_options { size: 16, payload: 9, server: 0 };
-    let short_options = c::pgrepl_options { size: 8, payload: 0, server: 0 };
+    let unknown_options = c::pgrepl_options { size: 24, payload: 9, server: 0, wide_xids: 0, reserved: 0 };
+    let short_options = c::pgrepl_options { size: 8, payload: 0, server: 0, wide_xids: 0, reserved: 0 };
     unsafe {
         let back = c::PGREPL_DIRECTION_BACKEND as u32;
         for direction in [back, 2, u32::MAX] {
