@@ -118,7 +118,7 @@ pub struct SessionHandle {
 /// Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
 #[repr(C)]
 pub struct WalkMemory {
-    pub memory: [u64; 24],
+    pub memory: [u64; 48],
 }
 
 /// What is really in it.

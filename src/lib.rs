@@ -1,5 +1,5 @@
 //! pgrepl reads what travels inside CopyData on a PostgreSQL replication connection: the walsender messages of both
-//! directions, pgoutput's logical replication messages (protocol versions 1 to 4), base backups.
+//! directions, pgoutput's logical replication messages (protocol versions 1 to 4), physical WAL, base backups.
 //!
 //! *Tracking* ([`session::Session`]) looks at each message once, in stream order, and gives it a small
 //! [`session::Record`]. *Walking* ([`walk::Walk`]) turns bytes and record into fields; it changes nothing and can be
@@ -18,8 +18,10 @@ pub mod fields;
 pub mod formats;
 pub mod probe;
 pub mod relation;
+pub mod rmgr;
 pub mod session;
 pub mod summary;
 pub mod types;
 pub mod value;
+pub mod wal;
 pub mod walk;

@@ -10,6 +10,7 @@ use crate::fields::Field;
 use crate::formats::{self, Format, Layer};
 use crate::probe::{self, Size, HEADER};
 use crate::relation::{self, Memory, Relation};
+use crate::wal;
 use crate::walk;
 
 /// What there is to walk in a message.
@@ -150,6 +151,7 @@ pub struct Session {
     last_lookup: Option<(u32, u32)>,
     /// The stream was guessed, and no record has said so yet.
     guessed: bool,
+    wal: wal::Memory,
 }
 
 impl Session {
@@ -167,6 +169,7 @@ impl Session {
             memory: Memory::default(),
             truncations: Vec::new(),
             last_lookup: None,
+            wal: wal::Memory::default(),
         }
     }
 
@@ -285,6 +288,7 @@ impl Session {
         self.stream = None;
         self.last_lookup = None;
         self.memory.reset();
+        self.wal.restart();
         let payload = match &self.command {
             Command::StartReplication(start) if !start.logical => Payload::Physical,
             Command::StartReplication(start) => {
@@ -325,6 +329,9 @@ impl Session {
                 if kind == Payload::Pgoutput && payload.first() == Some(&b'w') {
                     const XLOG_DATA: usize = crate::formats::XLOG_DATA.min_length();
                     self.track_change(payload.get(XLOG_DATA..).unwrap_or(&[]), &mut record, position);
+                }
+                if kind == Payload::Physical && payload.first() == Some(&b'w') {
+                    record.relation = self.wal.track(payload, reported);
                 }
                 record
             }
@@ -460,15 +467,19 @@ impl Session {
 
     /// What the record's message says about tables beyond its bytes. Nothing of it is changed by later tracking.
     pub fn names(&self, record: &Record) -> Names<'_> {
+        if record.payload() == Payload::Physical {
+            return Names { relation: None, position: 0, truncated: &[], wal: self.wal.chunk(record.relation) };
+        }
         if record.flags & Record::TRUNCATES != 0 {
             let list = (record.relation as usize).checked_sub(1).and_then(|i| self.truncations.get(i));
-            return Names { relation: None, position: 0, truncated: list.map_or(&[], |list| list) };
+            return Names { relation: None, position: 0, truncated: list.map_or(&[], |list| list), wal: None };
         }
         let version = self.memory.version(record.relation);
         Names {
             relation: version.map(|version| &*version.relation),
             position: version.map_or(0, |version| version.position),
             truncated: &[],
+            wal: None,
         }
     }
 }
@@ -482,6 +493,8 @@ pub struct Names<'a> {
     pub position: u64,
     /// The Relations of a Truncate's tables, as far as they are known.
     pub truncated: &'a [Option<Rc<Relation>>],
+    /// How the WAL in the message begins.
+    pub wal: Option<&'a wal::Chunk>,
 }
 
 /// Tables of one Truncate that are looked up.
