@@ -176,7 +176,7 @@ impl Out<'_> {
 
 impl Span {
     /// Text of a span whose walk, with all that it points to, is still there.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         if self.text.is_null() {
             return "";
         }

@@ -465,6 +465,11 @@ impl Session {
         self.truncations.len() as u32
     }
 
+    /// The WAL records that begin or end in the record's message, an XLogData of a physical stream.
+    pub fn wal_records<'c>(&self, record: &Record, message: &'c [u8]) -> impl Iterator<Item = wal::WalRecord> + use<'c> {
+        self.names(record).wal.map(|chunk| chunk.records(message)).into_iter().flatten()
+    }
+
     /// What the record's message says about tables beyond its bytes. Nothing of it is changed by later tracking.
     pub fn names(&self, record: &Record) -> Names<'_> {
         if record.payload() == Payload::Physical {

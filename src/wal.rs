@@ -207,7 +207,8 @@ pub(crate) struct State {
     pub prev: u64,
     /// Bytes left of a record whose beginning is not known.
     skip: u32,
-    /// The page header in work: the next field, and what was read.
+    /// The page header in work: where it begins, the next field, and what was read.
+    page: u64,
     page_field: u8,
     page_info: u16,
     page_remaining: u32,
@@ -252,10 +253,10 @@ impl State {
     fn fits_page(&self, header: &[u8], position: u64) -> Option<bool> {
         let fits = |big_endian: &bool| {
             let number = |from: usize, to: usize| header.get(from..to).map(|bytes| number(*big_endian, bytes));
-            // Of half a magic number the high half is the one to know.
             let magic = match (number(0, 2), header.first()) {
                 (Some(magic), _) => MAGIC_RANGE.contains(&(magic as u16)),
-                (None, Some(first)) => !big_endian || matches!(first, 0xd0 | 0xd1),
+                // Half a magic number: no version has these in the low half too.
+                (None, Some(first)) => matches!(first, 0xd0 | 0xd1) == *big_endian,
                 (None, None) => false,
             };
             magic
@@ -482,6 +483,7 @@ impl<'c> Reader<'c> {
     fn begin_page(&mut self, big_endian: bool) {
         self.state.big_endian = big_endian;
         self.state.mode = Mode::PageHeader;
+        self.state.page = self.position();
         self.state.page_field = 0;
         self.state.page_part.length = 0;
     }
@@ -512,7 +514,6 @@ impl<'c> Reader<'c> {
             Ok(there) => there,
             Err(length) => return self.take(Piece::PagePart, length),
         };
-        let page = self.position() / self.state.page_size() * self.state.page_size();
         let seen = self.take(if field == PageField::Padding { Piece::PagePadding } else { Piece::Page(field, value) }, length);
         self.state.page_field += 1;
         match field {
@@ -527,15 +528,15 @@ impl<'c> Reader<'c> {
                 }
                 self.state.timeline = value as u32;
             }
-            PageField::Address if value != page => self.lose(Reason::NoPage),
+            PageField::Address if value != self.state.page => self.lose(Reason::NoPage),
             PageField::Remaining => self.state.page_remaining = value as u32,
-            PageField::Padding if self.state.page_info & LONG_HEADER == 0 => self.end_page_header(page),
+            PageField::Padding if self.state.page_info & LONG_HEADER == 0 => self.end_page_header(),
             PageField::BlockSize => {
                 let bits = value.trailing_zeros() as u8;
                 if value.is_power_of_two() && PAGE_BITS.contains(&bits) {
                     self.state.page_bits = bits;
                 }
-                self.end_page_header(page);
+                self.end_page_header();
             }
             _ => {}
         }
@@ -543,9 +544,9 @@ impl<'c> Reader<'c> {
     }
 
     /// Decides what the page begins with.
-    fn end_page_header(&mut self, page: u64) {
+    fn end_page_header(&mut self) {
         if self.state.page_bits == 0 {
-            self.measure_page(page);
+            self.measure_page();
         }
         self.unchecked = self.at;
         let (info, remaining) = (self.state.page_info, self.state.page_remaining);
@@ -574,7 +575,8 @@ impl<'c> Reader<'c> {
     }
 
     /// Finds the size of pages by the next page header, where it is in this chunk.
-    fn measure_page(&mut self, page: u64) {
+    fn measure_page(&mut self) {
+        let page = self.state.page;
         let Some(offset) = page.checked_sub(self.start) else { return };
         self.state.page_bits = PAGE_BITS
             .into_iter()
@@ -878,7 +880,10 @@ impl Chunk {
 
     /// The records that begin or end in the message, in order.
     pub fn records<'c>(&self, message: &'c [u8]) -> Records<'c> {
-        Records { reader: self.reader(message), done: false }
+        let reader = self.reader(message);
+        let state = &reader.state;
+        let begun = (state.pending && state.record.total > 0).then_some(state.record.start);
+        Records { reader, begun, done: false }
     }
 }
 
@@ -959,11 +964,11 @@ impl Memory {
 pub struct WalRecord {
     /// WAL position of its first byte.
     pub lsn: u64,
-    /// Length in bytes, without page headers and padding; 0 when the chunk ends before it is known.
+    /// Length in bytes, without page headers and padding.
     pub length: u32,
     /// Info byte and resource manager, when they are known: not where the chunk ends within the header.
     pub kind: Option<(u8, u8)>,
-    /// It begins in this chunk.
+    /// It begins in this chunk, that is: its length becomes known.
     pub begins: bool,
     /// It ends in this chunk; whether its checksum is right.
     pub ends: Option<bool>,
@@ -987,6 +992,8 @@ impl WalRecord {
 #[derive(Clone, Debug)]
 pub struct Records<'c> {
     reader: Reader<'c>,
+    /// Where the record begins that was in work before the chunk.
+    begun: Option<u64>,
     done: bool,
 }
 
@@ -996,20 +1003,18 @@ impl Iterator for Records<'_> {
     fn next(&mut self) -> Option<WalRecord> {
         while !self.done {
             let seen = self.reader.next();
-            let ends = match seen.map(|seen| seen.piece) {
-                Some(Piece::End(right)) => Some(right),
-                Some(_) => continue,
-                None => None,
-            };
             self.done = seen.is_none();
             let state = &self.reader.state;
             let record = &state.record;
-            let begins = record.start >= self.reader.start;
-            if ends.is_none() && !(state.pending && begins) {
-                return None;
-            }
-            let header = (record.done >= RECORD_HEADER)
-                .then(|| (state.number(&record.header[4..8]) as u32, state.number(&record.header[8..16])));
+            let begins = self.begun != Some(record.start) && record.total > 0;
+            let ends = match seen.map(|seen| seen.piece) {
+                Some(Piece::End(right)) => Some(right),
+                Some(Piece::Note(Reason::NotContinued(_) | Reason::Overwritten(_))) if begins => None,
+                None if begins && state.pending => None,
+                _ => continue,
+            };
+            let header =
+                (record.done >= RECORD_HEADER).then(|| (state.number(&record.header[4..8]) as u32, state.number(&record.header[8..16])));
             return Some(WalRecord {
                 lsn: record.start,
                 length: record.total,
@@ -1141,8 +1146,7 @@ impl<'c> Show<'c> {
             return;
         }
         self.group = Group::Page;
-        let position = self.reader.start.wrapping_add(offset as u64);
-        let page = position / self.reader.state.page_size() * self.reader.state.page_size();
+        let page = self.reader.state.page;
         match self.labels {
             true => self.group_with(out, Field::WalPageGroup, OUTER, offset, |out, _| write!(out, "Page {}", Lsn(page))),
             false => self.group(out, Field::WalPageGroup, OUTER, offset, "Page"),
@@ -1257,9 +1261,7 @@ impl<'c> Show<'c> {
             Step::ImageInfo => {
                 let bits: &[Field] = match old_images {
                     true => &[Field::WalImageHole, Field::WalImageCompressed, Field::WalImageApplyOld],
-                    false => {
-                        &[Field::WalImageHole, Field::WalImageApply, Field::WalImagePglz, Field::WalImageLz4, Field::WalImageZstd]
-                    }
+                    false => &[Field::WalImageHole, Field::WalImageApply, Field::WalImagePglz, Field::WalImageLz4, Field::WalImageZstd],
                 };
                 self.bits(out, bits, depth + 1, offset, length, value);
             }
