@@ -24,4 +24,5 @@ pub mod summary;
 pub mod types;
 pub mod value;
 pub mod wal;
+mod wal_walk;
 pub mod walk;

@@ -9,7 +9,7 @@ use crate::fields::{Field, Kind};
 use crate::formats::{find, Format, Item, Layer, Message, Presence, TUPLE_COLUMN, TUPLE_DATA};
 use crate::relation::{Column, RowContext};
 use crate::session::{Content, Names, Payload, Record};
-use crate::wal::Show;
+use crate::wal_walk::WalWalk;
 
 /// One field of a message: where it is and what it says.
 ///
@@ -216,7 +216,7 @@ pub struct Walk<'a> {
     /// The old tuple is a whole row, not only a key.
     old_is_row: bool,
     /// The pages and records of physical WAL.
-    wal: Option<Show<'a>>,
+    wal: Option<WalWalk<'a>>,
 }
 
 impl<'a> Walk<'a> {
@@ -533,18 +533,20 @@ impl<'a> Walk<'a> {
     }
 
     /// WAL is one field of bytes; what is known of its pages and records divides it further.
+    #[cold]
     fn begin_wal(&mut self, out: &mut Out) {
         let length = self.bytes.len() - self.pos;
         self.push_bytes(out, Field::Data, length, length);
         if let Some(names) = self.names {
             match names.wal {
-                Some(chunk) => self.wal = Some(Show::new(chunk, self.bytes, self.labels)),
+                Some(chunk) => self.wal = Some(WalWalk::new(chunk, self.bytes, self.labels)),
                 None => self.note_words(out, Field::NoteWalNotLocated, "too much WAL came before to remember where this begins"),
             }
         }
         self.stage = Stage::Wal;
     }
 
+    #[inline(never)]
     fn wal(&mut self, out: &mut Out) {
         if self.wal.as_mut().is_some_and(|wal| wal.step(out)) {
             return;

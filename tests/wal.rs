@@ -644,7 +644,7 @@ fn short_snap_lengths_and_lost_messages() {
     for (captured, lost) in [(0, 0), (10, 0), (25, 0), (26, 0), (60, 0), (3000, 0), (9000, 0), (usize::MAX, 3), (9000, 5)] {
         let mut session = session();
         let mut found = Found::default();
-        let mut random = random(captured as u64 + lost);
+        let mut random = random((captured as u64).wrapping_add(lost));
         let (mut at, mut sent) = (0, 0);
         while at < wal.bytes.len() {
             // As a server sends: to the end of a page.
