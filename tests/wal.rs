@@ -752,3 +752,60 @@ fn damage_stops_nothing() {
         }
     }
 }
+
+/// The same WAL as a big-endian server would have written it.
+fn swapped(wal: &Wal) -> Vec<u8> {
+    let mut session = session();
+    let message = xlog_data(wal.start, &wal.bytes);
+    let record = session.track_replication(Direction::Backend, &message, message.len(), 0);
+    let mut bytes = wal.bytes.clone();
+    let (mut in_page, mut parts, mut of_record) = (false, Vec::new(), Vec::new());
+    for span in walk(&session, record, &message, message.len(), false) {
+        if span.kind == Kind::Group && span.text != "Block" {
+            in_page = span.text == "Page";
+        }
+        match span.name {
+            "pgrepl.wal.record.lsn" => of_record = Vec::new(),
+            "pgrepl.wal.crc.ok" => {
+                let record: Vec<u8> = of_record.iter().map(|at: &usize| bytes[*at]).collect();
+                let crc = crc32c::crc32c_append(crc32c::crc32c(&record[24..]), &record[..20]);
+                for (at, byte) in of_record[20..24].iter().zip(crc.to_be_bytes()) {
+                    bytes[*at] = byte;
+                }
+            }
+            _ => {}
+        }
+        if span.depth < 2 || span.bit || span.generated || matches!(span.kind, Kind::Group | Kind::Note) {
+            continue;
+        }
+        let range = span.offset - XLOG_DATA..span.offset - XLOG_DATA + span.length;
+        if !in_page {
+            of_record.extend(range.clone());
+        }
+        match span.kind {
+            _ if span.name == "pgrepl.wal.part" => parts.extend(range),
+            Kind::Uint | Kind::Lsn => {
+                parts.extend(range);
+                let number: Vec<u8> = parts.iter().map(|at| wal.bytes[*at]).collect();
+                for (at, byte) in parts.drain(..).zip(number.into_iter().rev()) {
+                    bytes[at] = byte;
+                }
+            }
+            _ => {}
+        }
+    }
+    bytes
+}
+
+#[test]
+fn big_endian_servers() {
+    let wal = small();
+    let bytes = swapped(&wal);
+    assert_eq!(bytes[..2], [0xd1, 0x18]);
+    for size in [usize::MAX, 8192, 3333] {
+        let found = stream(wal.start, &bytes, &mut || size);
+        assert_eq!(found.records, wal.records);
+        assert_eq!(found.notes, Vec::<String>::new());
+        assert_eq!(found.checked, [found.records.len(), 0]);
+    }
+}
