@@ -499,7 +499,7 @@ pub struct Names<'a> {
     /// The Relations of a Truncate's tables, as far as they are known.
     pub truncated: &'a [Option<Rc<Relation>>],
     /// How the WAL in the message begins.
-    pub wal: Option<&'a wal::Chunk>,
+    pub wal: Option<wal::Chunk<'a>>,
 }
 
 /// Tables of one Truncate that are looked up.

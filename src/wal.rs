@@ -552,7 +552,7 @@ impl<'c> Reader<'c> {
             self.state.mode = Mode::Between;
         } else if info & CONTINUED != 0 && remaining > 0 {
             let record = &self.state.record;
-            if self.state.pending && record.total - record.done == remaining {
+            if self.state.pending && record.total > 0 && record.total - record.done == remaining {
                 self.state.mode = Mode::Record;
                 return;
             }
@@ -824,12 +824,21 @@ fn zeros(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len())
 }
 
-/// The state in which a chunk begins.
-#[derive(Clone, Debug)]
-pub struct Chunk {
+/// How a chunk begins, as it is remembered.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'m>(Begin<'m>);
+
+#[derive(Clone, Copy, Debug)]
+enum Begin<'m> {
+    Plain(&'m Plain),
+    InData(&'m InData),
+    Full(&'m State),
+}
+
+/// A state without anything in work: where most chunks begin.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
     prev: u64,
-    /// All of it, where the rest of this does not say it.
-    state: Option<Box<State>>,
     timeline: u32,
     magic: u16,
     page_bits: u8,
@@ -840,31 +849,62 @@ pub struct Chunk {
 const BIG_ENDIAN: u8 = 0x80;
 const PLAIN: [Mode; 3] = [Mode::Lost, Mode::Between, Mode::Tail];
 
-impl Chunk {
-    fn new(state: &State) -> Chunk {
-        let plain = PLAIN.iter().position(|mode| *mode == state.mode);
-        Chunk {
+impl Plain {
+    fn new(state: &State) -> Plain {
+        let mode = PLAIN.iter().position(|mode| *mode == state.mode).unwrap_or(0) as u8;
+        Plain {
             prev: state.prev,
-            state: plain.is_none().then(|| Box::new(*state)),
             timeline: state.timeline,
             magic: state.magic,
             page_bits: state.page_bits,
-            mode: plain.unwrap_or(0) as u8 | if state.big_endian { BIG_ENDIAN } else { 0 },
+            mode: mode | if state.big_endian { BIG_ENDIAN } else { 0 },
         }
     }
 
     fn state(&self) -> State {
-        match &self.state {
-            Some(state) => **state,
-            None => State {
-                mode: PLAIN[(self.mode & !BIG_ENDIAN) as usize],
-                magic: self.magic,
-                big_endian: self.mode & BIG_ENDIAN != 0,
-                page_bits: self.page_bits,
-                timeline: self.timeline,
-                prev: self.prev,
-                ..State::default()
-            },
+        State {
+            mode: PLAIN[(self.mode & !BIG_ENDIAN) as usize],
+            magic: self.magic,
+            big_endian: self.mode & BIG_ENDIAN != 0,
+            page_bits: self.page_bits,
+            timeline: self.timeline,
+            prev: self.prev,
+            ..State::default()
+        }
+    }
+}
+
+/// A state in the data of a record: where most of the other chunks begin.
+#[derive(Clone, Copy, Debug)]
+struct InData {
+    plain: Plain,
+    start: u64,
+    header: [u8; RECORD_HEADER as usize],
+    done: u32,
+    crc: u32,
+}
+
+impl InData {
+    fn new(state: &State) -> InData {
+        let Pending { start, header, done, crc, .. } = state.record;
+        InData { plain: Plain::new(state), start, header, done, crc }
+    }
+
+    fn state(&self) -> State {
+        let plain = self.plain.state();
+        let InData { start, header, done, crc, .. } = *self;
+        let total = plain.number(&header[..4]) as u32;
+        let record = Pending { start, header, total, done, crc, step: Step::Data, ..Pending::default() };
+        State { mode: Mode::Record, pending: true, record, ..plain }
+    }
+}
+
+impl Chunk<'_> {
+    fn state(&self) -> State {
+        match self.0 {
+            Begin::Plain(plain) => plain.state(),
+            Begin::InData(record) => record.state(),
+            Begin::Full(state) => *state,
         }
     }
 
@@ -891,18 +931,51 @@ fn split(message: &[u8]) -> Option<(u64, &[u8])> {
     Some((number(true, start), bytes))
 }
 
-/// Chunks that are kept together; they never move.
-const BLOCK: usize = 256;
+/// A list whose members never move.
+#[derive(Debug)]
+struct List<T> {
+    blocks: Vec<Vec<T>>,
+}
 
-/// What a session remembers of its physical stream.
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List { blocks: Vec::new() }
+    }
+}
+
+impl<T> List<T> {
+    const BLOCK: usize = 256;
+
+    /// Adds a member; its index.
+    fn push(&mut self, member: T) -> usize {
+        if self.blocks.last().is_none_or(|block| block.len() == Self::BLOCK) {
+            self.blocks.push(Vec::with_capacity(Self::BLOCK));
+        }
+        let before = (self.blocks.len() - 1) * Self::BLOCK;
+        let block = self.blocks.last_mut().expect("one was pushed");
+        block.push(member);
+        before + block.len() - 1
+    }
+
+    fn get(&self, index: usize) -> Option<&T> {
+        self.blocks.get(index / Self::BLOCK)?.get(index % Self::BLOCK)
+    }
+}
+
+/// What a session remembers of its physical stream: 16 bytes for a chunk that begins between records, 56 within the data
+/// of one, about three times as many within its headers.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// State at the end of the last chunk, and its position.
     state: State,
     end: Option<u64>,
-    chunks: Vec<Vec<Chunk>>,
+    plain: List<Plain>,
+    in_data: List<InData>,
+    full: List<State>,
     bytes: usize,
 }
+
+const _: () = assert!(size_of::<Plain>() == 16 && size_of::<InData>() == 56 && size_of::<State>() <= 168);
 
 impl Memory {
     /// A new stream begins.
@@ -933,25 +1006,28 @@ impl Memory {
     }
 
     fn remember(&mut self) -> u32 {
-        let chunk = Chunk::new(&self.state);
-        let size = size_of::<Chunk>() + chunk.state.as_ref().map_or(0, |_| size_of::<State>());
-        if self.bytes + size > MAX_BYTES {
+        if self.bytes >= MAX_BYTES {
             return 0;
         }
+        let state = &self.state;
+        let (index, kind, size) = match state.mode {
+            Mode::Lost | Mode::Between | Mode::Tail => (self.plain.push(Plain::new(state)), 0, size_of::<Plain>()),
+            Mode::Record if state.record.step == Step::Data => (self.in_data.push(InData::new(state)), 1, size_of::<InData>()),
+            _ => (self.full.push(*state), 2, size_of::<State>()),
+        };
         self.bytes += size;
-        if self.chunks.last().is_none_or(|block| block.len() == BLOCK) {
-            self.chunks.push(Vec::with_capacity(BLOCK));
-        }
-        let blocks = self.chunks.len();
-        let block = &mut self.chunks[blocks - 1];
-        block.push(chunk);
-        ((blocks - 1) * BLOCK + block.len()) as u32
+        (index * 3 + kind + 1) as u32
     }
 
     /// The chunk with the number that `track()` gave.
-    pub fn chunk(&self, number: u32) -> Option<&Chunk> {
-        let index = (number as usize).checked_sub(1)?;
-        self.chunks.get(index / BLOCK)?.get(index % BLOCK)
+    pub fn chunk(&self, number: u32) -> Option<Chunk<'_>> {
+        let number = (number as usize).checked_sub(1)?;
+        let index = number / 3;
+        Some(Chunk(match number % 3 {
+            0 => Begin::Plain(self.plain.get(index)?),
+            1 => Begin::InData(self.in_data.get(index)?),
+            _ => Begin::Full(self.full.get(index)?),
+        }))
     }
 }
 

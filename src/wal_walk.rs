@@ -33,7 +33,7 @@ const OUTER: u8 = 1;
 
 impl<'c> WalWalk<'c> {
     /// `message` is an XLogData message.
-    pub fn new(chunk: &Chunk, message: &'c [u8], labels: bool) -> WalWalk<'c> {
+    pub fn new(chunk: Chunk, message: &'c [u8], labels: bool) -> WalWalk<'c> {
         let reader = chunk.reader(message);
         WalWalk { base: message.len() - reader.bytes.len(), reader, group: Group::None, labels }
     }

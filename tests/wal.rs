@@ -748,6 +748,9 @@ fn damage_stops_nothing() {
             assert_eq!(spans, walk(&session, *record, bytes, message.len(), true));
             // Fewer or more bytes than were tracked stop nothing either.
             walk(&session, *record, &bytes[..kept / 2], message.len(), true);
+            // Nor does the record of another message.
+            let other = sent[random() as usize % sent.len()].0;
+            walk(&session, other, bytes, message.len(), true);
             session.wal_records(record, bytes).count();
         }
     }
