@@ -34,7 +34,7 @@ const MAGIC_RANGE: std::ops::RangeInclusive<u16> = 0xd087..=0xd1ff;
 /// Bits of xlp_info.
 const CONTINUED: u16 = 0x0001;
 const LONG_HEADER: u16 = 0x0002;
-/// This record begins in place of one that was never finished, up to 18 and later.
+/// The record of the page before was given up; another bit since 19.
 const OVERWRITES: u16 = 0x0008;
 const OVERWRITES_19: u16 = 0x0004;
 const ALL_INFO: u16 = 0x000f;
@@ -53,7 +53,7 @@ const CHECKED_HEADER: usize = 20;
 const MAX_RECORD: u32 = 1020 << 20;
 const ALIGNMENT: u64 = 8;
 
-/// Bits of a block reference's flags.
+/// Bits of a block reference's flags, and of those of its image.
 const HAS_IMAGE: u8 = 0x10;
 const SAME_RELATION: u8 = 0x80;
 const HAS_HOLE: u8 = 0x01;
@@ -251,7 +251,7 @@ impl State {
             let number = |from: usize, to: usize| header.get(from..to).map(|bytes| number(*big_endian, bytes));
             let magic = match (number(0, 2), header.first()) {
                 (Some(magic), _) => MAGIC_RANGE.contains(&(magic as u16)),
-                // Half a magic number: no version has these in the low half too.
+                // Half a magic number; no version's low half looks like its high half.
                 (None, Some(first)) => matches!(first, 0xd0 | 0xd1) == *big_endian,
                 (None, None) => false,
             };
@@ -764,7 +764,7 @@ impl<'c> Reader<'c> {
         };
     }
 
-    /// Only of a length that the chunk cut in two it was not known before that it is one.
+    /// Judges a length that the end of a chunk had cut in two; others were judged before their record began.
     fn after_length(&mut self, total: u32) {
         match total {
             0 => {
@@ -816,6 +816,38 @@ impl Pending {
             0 => Step::Tablespace,
             _ => Step::Block,
         }
+    }
+}
+
+/// A block reference, in short.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockAhead {
+    pub relation: [u32; 3],
+    pub fork: u8,
+    pub block: u32,
+    pub has_image: bool,
+}
+
+impl Reader<'_> {
+    /// The block reference that begins with its id at `offset`, where neither page nor chunk ends within it.
+    pub fn block_ahead(&self, offset: usize) -> Option<BlockAhead> {
+        let size = self.state.page_size();
+        let room = size - self.start.wrapping_add(offset as u64) % size;
+        let bytes = self.bytes.get(offset..)?;
+        let bytes = &bytes[..bytes.len().min(room as usize)];
+        let number = |at: usize| Some(self.state.number(bytes.get(at..at + 4)?) as u32);
+        let flags = *bytes.get(1)?;
+        let mut at = 4;
+        if flags & HAS_IMAGE != 0 {
+            let info = *bytes.get(at + 4)?;
+            at += 5 + if self.state.image_is_compressed(info) && info & HAS_HOLE != 0 { 2 } else { 0 };
+        }
+        let mut relation = self.state.record.relation;
+        if flags & SAME_RELATION == 0 {
+            relation = [number(at)?, number(at + 4)?, number(at + 8)?];
+            at += 12;
+        }
+        Some(BlockAhead { relation, fork: flags & 0x0f, block: number(at)?, has_image: flags & HAS_IMAGE != 0 })
     }
 }
 
@@ -1098,5 +1130,19 @@ impl Iterator for Records<'_> {
             });
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn magic_numbers_have_names() {
+        let named: Vec<u32> = Field::WalPageMagic.info().values.iter().map(|(value, _)| *value).collect();
+        let known: Vec<u32> = MAGICS.iter().map(|(magic, _)| u32::from(*magic)).collect();
+        assert_eq!(named, known);
+        let version = |magic| State { magic, ..State::default() }.version();
+        assert_eq!([0, 0xd097, 0xd10f, 0xd118, 0xd11f].map(version), [0, 10, 14, 18, 18]);
     }
 }

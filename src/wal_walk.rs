@@ -184,7 +184,19 @@ impl<'c> WalWalk<'c> {
     fn record_field(&mut self, out: &mut Out, step: Step, value: u64, offset: usize, length: usize) {
         self.open_record(out, offset, step == Step::Length && length == step.width());
         if step == Step::Id && value <= u64::from(MAX_BLOCK_ID) {
-            self.group_with(out, Field::WalBlockGroup, OUTER + 1, offset, |out, _| write!(out, "Block {value}"));
+            match self.reader.block_ahead(offset).filter(|_| self.labels) {
+                Some(ahead) => self.group_with(out, Field::WalBlockGroup, OUTER + 1, offset, |out, _| {
+                    let [tablespace, database, relation] = ahead.relation;
+                    write!(out, "Block reference {value}: {tablespace}/{database}/{relation}")?;
+                    let forks = Field::WalBlockFork.info().values;
+                    let fork = forks.iter().find(|(fork, _)| *fork > 0 && *fork == u32::from(ahead.fork));
+                    if let Some((_, name)) = fork {
+                        write!(out, " {}", name.trim_end_matches('\0'))?;
+                    }
+                    write!(out, " block {}{}", ahead.block, if ahead.has_image { ", page image" } else { "" })
+                }),
+                None => self.group(out, Field::WalBlockGroup, OUTER + 1, offset, "Block reference"),
+            }
             self.group = Group::Record(true);
         }
         let depth = self.depth();

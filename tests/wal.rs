@@ -764,7 +764,7 @@ fn swapped(wal: &Wal) -> Vec<u8> {
     let mut bytes = wal.bytes.clone();
     let (mut in_page, mut parts, mut of_record) = (false, Vec::new(), Vec::new());
     for span in walk(&session, record, &message, message.len(), false) {
-        if span.kind == Kind::Group && span.text != "Block" {
+        if span.kind == Kind::Group && span.text != "Block reference" {
             in_page = span.text == "Page";
         }
         match span.name {

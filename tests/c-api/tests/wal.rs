@@ -45,7 +45,7 @@ fn records_have_fields_names_and_labels() {
     }
     let labels: Vec<String> = spans.iter().filter(|span| span.kind == c::PGREPL_KIND_GROUP).map(Span::words).collect();
     let records = ["Record 0/900028: Transaction COMMIT, 46 bytes", "Record 0/900058: Heap2 PRUNE_ON_ACCESS, 56 bytes"];
-    assert_eq!(labels, ["Page 0/900000", records[0], records[1], "Block 0"]);
+    assert_eq!(labels, ["Page 0/900000", records[0], records[1], "Block reference 0: 1663/5/1255 block 60"]);
     // The documented field spans it all; without a session it stands alone.
     let data =
         |spans: &[Span]| spans.iter().filter(|span| span.name == "pgrepl.data").map(|span| (span.offset, span.length)).collect::<Vec<_>>();
