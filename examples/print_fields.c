@@ -74,6 +74,7 @@ print_value(const struct pgrepl_span *span)
         printf("'%c'", (int)span->number);
         break;
     case PGREPL_KIND_INT:
+    case PGREPL_KIND_DURATION:
         printf("%" PRId64, (int64_t)span->number);
         break;
     case PGREPL_KIND_TIME:
@@ -110,7 +111,7 @@ print_span(const struct pgrepl_span *span)
 }
 
 static int
-print_message(struct pgrepl_session *session, uint64_t number, const uint8_t *bytes, size_t length)
+print_message(struct pgrepl_session *session, uint32_t number, const uint8_t *bytes, size_t length)
 {
     struct pgrepl_record record;
     struct pgrepl_walk walk;
@@ -118,7 +119,7 @@ print_message(struct pgrepl_session *session, uint64_t number, const uint8_t *by
     char text[4096];
     size_t i, count = 0;
 
-    enum pgrepl_status status = pgrepl_session_track_pgoutput(session, number, bytes, length, length, &record);
+    enum pgrepl_status status = pgrepl_session_track_pgoutput(session, number, PGREPL_TIME_UNKNOWN, bytes, length, length, &record);
     if (status == PGREPL_STATUS_OK)
         status = pgrepl_walk_start(&walk, session, &record, bytes, length, length, 0);
     while (status == PGREPL_STATUS_OK) {

@@ -24,7 +24,7 @@ int main()
 
     pgrepl_record record;
     pgrepl_walk walk;
-    if (pgrepl_session_track_copy_data(session, PGREPL_DIRECTION_BACKEND, 1, keepalive, sizeof keepalive, sizeof keepalive, &record)
+    if (pgrepl_session_track_copy_data(session, PGREPL_DIRECTION_BACKEND, 1, PGREPL_TIME_UNKNOWN, keepalive, sizeof keepalive, sizeof keepalive, &record)
             != PGREPL_STATUS_OK
         || pgrepl_walk_start(&walk, session, &record, keepalive, sizeof keepalive, sizeof keepalive, 0) != PGREPL_STATUS_OK)
         return 1;

@@ -49,6 +49,11 @@
 #define PGREPL_LSN_TEXT 18
 
 /**
+ * For the tracking functions: when a message was on the wire is not known.
+ */
+#define PGREPL_TIME_UNKNOWN INT64_MIN
+
+/**
  * How a call ended. Numbers are never used again for something else.
  */
 enum pgrepl_status {
@@ -156,6 +161,10 @@ enum pgrepl_kind
      * The position that the caller gave to an earlier or later message, such as its frame number.
      */
     PGREPL_KIND_POSITION = 12,
+    /**
+     * Nanoseconds, signed, 8 bytes.
+     */
+    PGREPL_KIND_DURATION = 13,
 };
 #ifndef __cplusplus
 typedef uint8_t pgrepl_kind;
@@ -211,6 +220,10 @@ enum pgrepl_content
      * Bytes in a replication stream that do not begin a message.
      */
     PGREPL_CONTENT_UNALIGNED = 5,
+    /**
+     * A Query that is a replication command.
+     */
+    PGREPL_CONTENT_COMMAND = 6,
 };
 #ifndef __cplusplus
 typedef uint8_t pgrepl_content;
@@ -272,6 +285,33 @@ enum pgrepl_guessed
 };
 #ifndef __cplusplus
 typedef uint8_t pgrepl_guessed;
+#endif // __cplusplus
+
+/**
+ * How a transaction ended, as far as the capture tells.
+ */
+enum pgrepl_outcome
+#ifdef __cplusplus
+  : uint8_t
+#endif // __cplusplus
+ {
+    /**
+     * It goes on, or its end was not captured.
+     */
+    PGREPL_OUTCOME_UNKNOWN = 0,
+    PGREPL_OUTCOME_COMMITTED = 1,
+    PGREPL_OUTCOME_ROLLED_BACK = 2,
+    /**
+     * The part of it that the message belongs to was rolled back.
+     */
+    PGREPL_OUTCOME_SUBTRANSACTION_ROLLED_BACK = 3,
+    /**
+     * It waits for its Commit Prepared or Rollback Prepared.
+     */
+    PGREPL_OUTCOME_PREPARED = 4,
+};
+#ifndef __cplusplus
+typedef uint8_t pgrepl_outcome;
 #endif // __cplusplus
 
 /**
@@ -373,7 +413,8 @@ struct pgrepl_record {
     uint8_t payload;
     /**
      * 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream;
-     * 8: `relation` is for a Truncate.
+     * 8: `detail` is for a Truncate; 16: an earlier keepalive has asked for a reply that has not come; 32: the
+     * transaction before has not come to its end; 64: `detail` is for a commit or its kin.
      */
     uint8_t flags;
     /**
@@ -381,16 +422,22 @@ struct pgrepl_record {
      */
     uint8_t encoding;
     /**
-     * The Relation messages in force for the tables named here: an index of the session's memory, 0 when none.
+     * What the session remembers for this kind of message, 0 when nothing: of a row or Relation the Relation in force,
+     * of a Truncate those of its tables, of a commit its acknowledgement, of a status update what was sent before, of
+     * physical WAL how it begins.
      */
-    uint32_t relation;
+    uint32_t detail;
+    /**
+     * The transaction that the message belongs to, as the session remembers it; 0 when none.
+     */
+    uint32_t transaction;
 };
 
 /**
  * Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
  */
 struct pgrepl_walk {
-    uint64_t memory[48];
+    uint64_t memory[64];
 };
 
 /**
@@ -437,6 +484,52 @@ struct pgrepl_span {
      * into memory of the session, which both live as long as they do.
      */
     const uint8_t *text;
+};
+
+/**
+ * What one message adds to statistics.
+ */
+struct pgrepl_tally {
+    /**
+     * The manual's name of the CopyData message, NULL when it is none that is known; lives for ever.
+     */
+    const char *message;
+    /**
+     * The manual's name of the logical message in it, else NULL; lives for ever.
+     */
+    const char *logical;
+    /**
+     * Bytes of the logical message on the wire, else of the CopyData message's payload.
+     */
+    uint64_t bytes;
+    /**
+     * Payload bytes of the whole transaction, on the message that ends or prepares it; else 0.
+     */
+    uint64_t transaction_bytes;
+    /**
+     * Inserts, Updates and Deletes of the whole transaction, likewise.
+     */
+    uint32_t transaction_changes;
+    /**
+     * 1: the two above are known.
+     */
+    uint32_t transaction_counted;
+    /**
+     * Top-level xid of the transaction that the message belongs to, 0 when none or not known.
+     */
+    uint32_t xid;
+    /**
+     * What the message does to its transaction, PGREPL_OUTCOME_...
+     */
+    uint32_t outcome;
+    /**
+     * How many tables it names, see pgrepl_tally_table().
+     */
+    uint32_t tables;
+    /**
+     * How many commits it acknowledges, see pgrepl_tally_acknowledgement().
+     */
+    uint32_t acknowledgements;
 };
 
 #ifdef __cplusplus
@@ -549,6 +642,34 @@ const char *pgrepl_message_name(uint32_t direction,
 enum pgrepl_status pgrepl_session_assume_replication(struct pgrepl_session *session);
 
 /**
+ * Looks for replication messages in a segment of a connection whose beginning was not captured. PGREPL_STATUS_OK: one
+ * certainly begins after `offset` bytes; then call pgrepl_session_assume_replication(). PGREPL_STATUS_NOT_A_MESSAGE: none
+ * does, or the connection is known to do something else. `length` bytes of the segment are captured, `available` were
+ * on the wire.
+ *
+ * # Safety
+ * `session` must be a session of a living capture, `bytes` have `length` readable bytes, `offset` be writable.
+ */
+enum pgrepl_status pgrepl_session_find_replication(const struct pgrepl_session *session,
+                                                   uint32_t direction,
+                                                   const uint8_t *bytes,
+                                                   size_t length,
+                                                   size_t available,
+                                                   size_t *offset);
+
+/**
+ * Bytes of a segment before the first message of a replication stream that certainly begins in it; all of the `available`
+ * ones when none does. Arguments as for pgrepl_session_find_replication().
+ *
+ * # Safety
+ * `bytes` must have `length` readable bytes.
+ */
+size_t pgrepl_find_message(uint32_t direction,
+                           const uint8_t *bytes,
+                           size_t length,
+                           size_t available);
+
+/**
  * Whether CopyData messages of a replication stream or a base backup are to come now: 1 or 0.
  *
  * # Safety
@@ -557,10 +678,30 @@ enum pgrepl_status pgrepl_session_assume_replication(struct pgrepl_session *sess
 uint32_t pgrepl_session_in_copy(const struct pgrepl_session *session);
 
 /**
+ * Tells the session that messages of one direction (PGREPL_DIRECTION_...) were lost before the next one: the capture has
+ * missed them. What they may have changed is not known from here on, until later messages prove it.
+ *
+ * # Safety
+ * `session` must be NULL or a session of a living capture.
+ */
+enum pgrepl_status pgrepl_session_lose(struct pgrepl_session *session,
+                                       uint32_t direction);
+
+/**
+ * Whether the connection was captured from its beginning on, or the server has said since that it waits for a query, and
+ * nothing was lost after that: 1 or 0.
+ *
+ * # Safety
+ * `session` must be NULL or a session of a living capture.
+ */
+uint32_t pgrepl_session_is_certain(const struct pgrepl_session *session);
+
+/**
  * Tracks one message of the connection: all of them, both directions, once, in stream order.
  *
- * `position` is a number of the caller's for the message, such as its frame number; fields that point to this message
- * from others (PGREPL_KIND_POSITION) give it back.
+ * `position` is a number of the caller's for the message, from 1 on, such as its frame number; fields that point to this
+ * message from others (PGREPL_KIND_POSITION) give it back. `time` is when it was on the wire, in nanoseconds of any clock
+ * that is the same for the whole capture, or PGREPL_TIME_UNKNOWN.
  *
  * `bytes` begin with the message's type byte (with the length word for a startup packet); `captured` of its
  * `reported` bytes are there. Nothing is kept of them. The record is for a walk of the CopyData payload, that is of
@@ -571,7 +712,8 @@ uint32_t pgrepl_session_in_copy(const struct pgrepl_session *session);
  */
 enum pgrepl_status pgrepl_session_track(struct pgrepl_session *session,
                                         uint32_t direction,
-                                        uint64_t position,
+                                        uint32_t position,
+                                        int64_t time,
                                         const uint8_t *bytes,
                                         size_t captured,
                                         size_t reported,
@@ -587,7 +729,8 @@ enum pgrepl_status pgrepl_session_track(struct pgrepl_session *session,
  */
 enum pgrepl_status pgrepl_session_track_copy_data(struct pgrepl_session *session,
                                                   uint32_t direction,
-                                                  uint64_t position,
+                                                  uint32_t position,
+                                                  int64_t time,
                                                   const uint8_t *payload,
                                                   size_t captured,
                                                   size_t reported,
@@ -600,7 +743,8 @@ enum pgrepl_status pgrepl_session_track_copy_data(struct pgrepl_session *session
  * As for pgrepl_session_track().
  */
 enum pgrepl_status pgrepl_session_track_pgoutput(struct pgrepl_session *session,
-                                                 uint64_t position,
+                                                 uint32_t position,
+                                                 int64_t time,
                                                  const uint8_t *bytes,
                                                  size_t captured,
                                                  size_t reported,
@@ -616,6 +760,36 @@ enum pgrepl_status pgrepl_session_track_pgoutput(struct pgrepl_session *session,
 enum pgrepl_status pgrepl_session_command(struct pgrepl_session *session,
                                           const char *text,
                                           size_t length);
+
+/**
+ * Position of the START_REPLICATION of the session's last stream; 0 when it was not seen.
+ *
+ * # Safety
+ * `session` must be NULL or a session of a living capture.
+ */
+uint32_t pgrepl_session_start(const struct pgrepl_session *session);
+
+/**
+ * Writes the name of the output plugin that a START_REPLICATION will use, zero-terminated, cut to `room` bytes with the
+ * zero; an empty one when it is not known. `command` is the text of the Query message.
+ *
+ * # Safety
+ * `session` must be a session of a living capture, `command` have `length` readable bytes, `text` room for `room` bytes.
+ */
+enum pgrepl_status pgrepl_session_plugin(const struct pgrepl_session *session,
+                                         const char *command,
+                                         size_t length,
+                                         char *text,
+                                         size_t room);
+
+/**
+ * A record for a walk over the text of a Query message that is a replication command, without any session.
+ * PGREPL_STATUS_NOT_A_MESSAGE: it is none.
+ *
+ * # Safety
+ * `text` must have `length` readable bytes, `record` be writable.
+ */
+enum pgrepl_status pgrepl_command_record(const uint8_t *text, size_t length, struct pgrepl_record *record);
 
 /**
  * Begins a walk over the bytes that belong to `record`: the payload of a CopyData message, or a bare pgoutput message.
@@ -670,6 +844,46 @@ enum pgrepl_status pgrepl_summary(const struct pgrepl_session *session,
                                   size_t reported,
                                   char *text,
                                   size_t room);
+
+/**
+ * Tells what one message adds to statistics. Arguments as for pgrepl_walk_start(), but `session` must not be NULL.
+ *
+ * # Safety
+ * As for pgrepl_walk_start(); `tally` must be writable.
+ */
+enum pgrepl_status pgrepl_tally(const struct pgrepl_session *session,
+                                const struct pgrepl_record *record,
+                                const uint8_t *bytes,
+                                size_t captured,
+                                size_t reported,
+                                struct pgrepl_tally *tally);
+
+/**
+ * Writes the name of the message's table number `index`, from 0 on: UTF-8, zero-terminated, cut to `room` bytes with the
+ * zero. A table that no Relation message has named is `OID 16384`.
+ *
+ * # Safety
+ * As for pgrepl_walk_start(); `text` must have room for `room` bytes.
+ */
+enum pgrepl_status pgrepl_tally_table(const struct pgrepl_session *session,
+                                      const struct pgrepl_record *record,
+                                      const uint8_t *bytes,
+                                      size_t captured,
+                                      uint32_t index,
+                                      char *text,
+                                      size_t room);
+
+/**
+ * Tells how long the commit that a status update acknowledges as number `index`, from 0 on, has waited for it: in
+ * nanoseconds, PGREPL_TIME_UNKNOWN where the times are not known.
+ *
+ * # Safety
+ * `session` must be a session of a living capture, `record` readable, `elapsed` writable.
+ */
+enum pgrepl_status pgrepl_tally_acknowledgement(const struct pgrepl_session *session,
+                                                const struct pgrepl_record *record,
+                                                uint32_t index,
+                                                int64_t *elapsed);
 
 /**
  * Writes an LSN as PostgreSQL does, `0/16B3748`, zero-terminated, at most PGREPL_LSN_TEXT bytes.

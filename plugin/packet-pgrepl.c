@@ -12,11 +12,13 @@
 #include <epan/expert.h>
 #include <epan/prefs.h>
 #include <epan/proto_data.h>
+#include <epan/stats_tree.h>
 #include <epan/tap.h>
 #include <epan/dissectors/packet-tcp.h>
 #include <wsutil/utf8_entities.h>
 
 #include "../include/pgrepl.h"
+#include "pgrepl-tap.h"
 
 #define POSTGRESQL_PORT 5432
 
@@ -36,17 +38,31 @@
 
 #define TIMES "\xc3\x97"
 
+/* In a connection whose beginning was not captured a message that seems to be so much longer than its segment is taken for
+ * the middle of another one; waiting for its end would hide all that follows. */
+#define MAX_DOUBTFUL (64 * 1024)
+
+/* Key of what is remembered of a frame that begins with such a message; others are numbers of connections. */
+#define DOUBTFUL 0
+
 /* Length to which the Info column grows. */
 #define MAX_INFO 200
+
+/* Room for the name of a table: two names of 63 bytes may be four times as long in UTF-8, or escaped. */
+#define MAX_TABLE 1024
+#define MAX_NAME 256
 
 static int proto_pgrepl = -1;
 static int proto_pgsql = -1;
 static int proto_front = -1;
+static int proto_tcp = -1;
+static int proto_tls = -1;
 
 static dissector_handle_t front_handle;
 static dissector_handle_t pgsql_handle;
 static dissector_handle_t pgsql_layer_handle;
 static dissector_handle_t pgrepl_layer_handle;
+static dissector_handle_t json_handle;
 
 /* Holds the built-in dissector under each port, so that it can be called with that port as the matched one. */
 static dissector_table_t builtin_table;
@@ -63,6 +79,9 @@ static int *hf_fields;
 static int *hf_positions;
 static expert_field *ei_notes;
 static expert_field *ei_panic;
+static int *hf_start_plugin;
+static int *hf_start_frame;
+static int *hf_data;
 static expert_field ei_left_out = EI_INIT;
 
 static int ett_pgsql = -1;
@@ -72,6 +91,7 @@ static int ett_group = -1;
 static int ett_bits = -1;
 
 static int expert_tap = -1;
+static int pgrepl_tap = -1;
 
 /* All of the core's memory of the open capture file. */
 static struct pgrepl_capture *capture;
@@ -81,6 +101,13 @@ static uint32_t connections;
 struct frame_messages {
     uint32_t frame;
     uint32_t first;
+};
+
+/* A stream of a connection: it begins with the message `index` of the frame, and its START_REPLICATION was in `start`. */
+struct stream {
+    uint32_t frame;
+    uint32_t index;
+    uint32_t start;
 };
 
 /* One TCP connection. */
@@ -96,9 +123,13 @@ struct connection {
     /* Records of all messages from that frame on, in stream order, and where each frame's begin. */
     wmem_array_t *records;
     wmem_array_t *frames;
+    wmem_array_t *streams;
     /* Records of the frame `scanned`, which is seen for the first time and may become the one to split from. */
     wmem_array_t *pending;
     uint32_t scanned;
+    /* By direction: the sequence number that comes next, and whether one was seen at all. */
+    uint32_t next_sequence[2];
+    bool has_sequence[2];
 };
 
 /* The messages of one connection in one frame while that is dissected. */
@@ -108,6 +139,8 @@ struct frame_state {
     /* Messages of ours so far, and runs handed to the built-in dissector. */
     unsigned shown;
     unsigned runs;
+    /* What TCP said about lost segments has been looked at. */
+    bool has_sequence;
     /* Whether the pgsql layer is on the list of layers. */
     bool has_pgsql_layer;
     bool left_out;
@@ -171,6 +204,7 @@ get_connection(packet_info *pinfo, bool server_is_source)
         conn->session = pgrepl_session_new(capture, &options);
         conn->records = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
         conn->frames = wmem_array_new(wmem_file_scope(), sizeof(struct frame_messages));
+        conn->streams = wmem_array_new(wmem_file_scope(), sizeof(struct stream));
         conn->pending = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
         conversation_add_proto_data(conversation, proto_pgrepl, conn);
     }
@@ -182,6 +216,20 @@ get_direction(const struct connection *conn, packet_info *pinfo)
 {
     bool from_server = pinfo->srcport == conn->server_port && addresses_equal(&pinfo->src, &conn->server);
     return from_server ? PGREPL_DIRECTION_BACKEND : PGREPL_DIRECTION_FRONTEND;
+}
+
+/* Whether the data comes from TCP itself and not from TLS, so that what comes with it is struct tcpinfo. */
+static bool
+is_below_tcp(packet_info *pinfo)
+{
+    for (wmem_list_frame_t *layer = wmem_list_tail(pinfo->layers); layer != NULL; layer = wmem_list_frame_prev(layer)) {
+        int proto = GPOINTER_TO_INT(wmem_list_frame_data(layer));
+        if (proto == proto_tcp)
+            return true;
+        if (proto == proto_tls)
+            return false;
+    }
+    return false;
 }
 
 /* Number of records of the frame; `first` is the index of its first. */
@@ -204,14 +252,57 @@ frame_records(const struct connection *conn, uint32_t frame, uint32_t *first)
     return (is_last ? wmem_array_get_count(conn->records) : frames[low + 1].first) - *first;
 }
 
+/* The CopyBothResponse that begins a stream, which no built-in dissector knows. */
+static bool
+is_copy_both(const struct message *message)
+{
+    return message->captured > 0 && tvb_get_ptr(message->tvb, message->offset, 1)[0] == 'W' && message->direction == PGREPL_DIRECTION_BACKEND;
+}
+
+/* Tracks the frame's message number `index`. */
 static struct pgrepl_record
-track(const struct connection *conn, uint32_t frame, const struct message *message)
+track(const struct connection *conn, packet_info *pinfo, const struct message *message, uint32_t index)
 {
     struct pgrepl_record record;
     memset(&record, 0, sizeof record);
     const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
-    pgrepl_session_track(conn->session, message->direction, frame, bytes, message->captured, message->reported, &record);
+    int64_t time = pinfo->fd->has_ts ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
+    pgrepl_session_track(conn->session, message->direction, pinfo->num, time, bytes, message->captured, message->reported, &record);
+    if (is_copy_both(message)) {
+        struct stream stream = { pinfo->num, index, pgrepl_session_start(conn->session) };
+        wmem_array_append_one(conn->streams, stream);
+    }
     return record;
+}
+
+/* Where the START_REPLICATION of the frame's message number `index` was; 0: not seen. */
+static uint32_t
+start_frame(const struct connection *conn, uint32_t frame, uint32_t index)
+{
+    for (unsigned i = wmem_array_get_count(conn->streams); i > 0; i--) {
+        const struct stream *stream = (const struct stream *)wmem_array_index(conn->streams, i - 1);
+        if (stream->frame < frame || (stream->frame == frame && stream->index < index))
+            return stream->start;
+    }
+    return 0;
+}
+
+/* Tells the session when TCP segments are missing before this frame, on its first pass. */
+static void
+notice_lost_segments(struct connection *conn, packet_info *pinfo, struct frame_state *state, const void *data)
+{
+    if (PINFO_FD_VISITED(pinfo) || state->has_sequence || data == NULL || !is_below_tcp(pinfo))
+        return;
+    state->has_sequence = true;
+    const struct tcpinfo *tcp = (const struct tcpinfo *)data;
+    uint32_t direction = get_direction(conn, pinfo);
+    uint32_t *next = &conn->next_sequence[direction];
+    /* The segments of what TCP has put together are all there. */
+    if (conn->has_sequence[direction] && !tcp->is_reassembled && (int32_t)(tcp->seq - *next) > 0)
+        pgrepl_session_lose(conn->session, direction);
+    if (!conn->has_sequence[direction] || (int32_t)(tcp->nxtseq - *next) > 0)
+        *next = tcp->nxtseq;
+    conn->has_sequence[direction] = true;
 }
 
 /* The record of the frame's message number `index`, when the frame has been seen before. */
@@ -237,10 +328,12 @@ get_record(struct connection *conn, packet_info *pinfo, const struct message *me
         struct frame_messages entry = { pinfo->num, wmem_array_get_count(conn->records) };
         wmem_array_append_one(conn->frames, entry);
     }
-    if (aligned)
-        record = track(conn, pinfo->num, message);
-    else if (pgrepl_session_in_copy(conn->session))
+    if (aligned) {
+        record = track(conn, pinfo, message, index);
+    } else if (pgrepl_session_in_copy(conn->session)) {
         record.content = PGREPL_CONTENT_UNALIGNED;
+        pgrepl_session_lose(conn->session, message->direction);
+    }
     wmem_array_append_one(conn->records, record);
     return record;
 }
@@ -275,14 +368,20 @@ call_builtin(const struct connection *conn, struct frame_state *state, tvbuff_t 
     return used;
 }
 
+static void show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct connection *conn, struct frame_state *state,
+    int start, int end);
+
 /* Hands a whole segment to it, with the right to ask TCP for more. */
 static int
 delegate(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
 {
     uint16_t can_desegment = pinfo->can_desegment;
-    pinfo->can_desegment = pinfo->saved_can_desegment;
+    bool is_doubtful = p_get_proto_data(wmem_file_scope(), pinfo, proto_pgrepl, DOUBTFUL) != NULL;
+    pinfo->can_desegment = is_doubtful ? 0 : pinfo->saved_can_desegment;
     int used = call_builtin(conn, state, tvb, pinfo, tree, data);
     pinfo->can_desegment = can_desegment;
+    if (conn != NULL)
+        show_commands(tvb, pinfo, tree, conn, state, 0, (int)tvb_reported_length(tvb));
     return used;
 }
 
@@ -310,6 +409,13 @@ add_time(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length
     if (status == PGREPL_STATUS_OK)
         return proto_tree_add_time(tree, hf_fields[field], tvb, offset, length, &time);
     return proto_tree_add_time_format_value(tree, hf_fields[field], tvb, offset, length, &time, "%s", pgrepl_status_text(status));
+}
+
+static proto_item *
+add_duration(proto_tree *tree, unsigned field, tvbuff_t *tvb, int offset, int length, int64_t nanoseconds)
+{
+    nstime_t time = { (time_t)(nanoseconds / 1000000000), (int)(nanoseconds % 1000000000) };
+    return proto_tree_add_time(tree, hf_fields[field], tvb, offset, length, &time);
 }
 
 /* One span as an item of `tree`; `bytes` are those of the message. */
@@ -346,6 +452,9 @@ add_span(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb, const uint8_t *byt
         break;
     case PGREPL_KIND_TIME:
         item = add_time(tree, span->field, tvb, offset, length, (int64_t)span->number);
+        break;
+    case PGREPL_KIND_DURATION:
+        item = add_duration(tree, span->field, tvb, offset, length, (int64_t)span->number);
         break;
     case PGREPL_KIND_POSITION:
         item = proto_tree_add_uint(tree, hf, tvb, offset, length, (uint32_t)span->number);
@@ -399,6 +508,18 @@ has_room(proto_tree *tree, packet_info *pinfo, struct frame_state *state, const 
     return false;
 }
 
+/* What another output plugin wrote, when it is JSON. */
+static void
+show_json(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb)
+{
+    if (tree == NULL || json_handle == NULL || tvb_get_ptr(tvb, 0, 1)[0] != '{')
+        return;
+    ws_bool is_writable = col_get_writable(pinfo->cinfo, -1);
+    col_set_writable(pinfo->cinfo, -1, false);
+    call_dissector(json_handle, tvb, pinfo, tree);
+    col_set_writable(pinfo->cinfo, -1, is_writable);
+}
+
 /* All fields of one message. */
 static void
 add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -413,6 +534,7 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
     proto_item *last = NULL;
     int last_depth = 0, end = payload->offset;
     size_t count = 0;
+    int data = 0, data_length = 0;
 
     const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
     enum pgrepl_status status = pgrepl_walk_start(&walk, conn->session, record, bytes, payload->captured, payload->reported,
@@ -437,9 +559,15 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
             }
             end = MAX(end, offset + (int)spans[i].length);
             last_depth = depth;
+            if (&hf_fields[spans[i].field] == hf_data) {
+                data = offset;
+                data_length = (int)spans[i].length;
+            }
         }
     }
     close_groups(groups, starts, MAX_DEPTH, 0, end);
+    if (record->payload == PGREPL_PAYLOAD_OTHER_PLUGIN && data_length > 0)
+        show_json(tree, pinfo, tvb_new_subset_length(payload->tvb, data, data_length));
     if (status != PGREPL_STATUS_OK)
         proto_tree_add_expert_format(tree, pinfo, ei_panic, payload->tvb, payload->offset, payload->captured, "pgrepl: %s",
             pgrepl_status_text(status));
@@ -521,6 +649,33 @@ add_info(packet_info *pinfo, struct frame_state *state, const char *words)
     wmem_strbuf_append(state->info, wmem_strbuf_get_len(state->info) < MAX_INFO ? words : UTF8_HORIZONTAL_ELLIPSIS);
 }
 
+/* Gives one CopyData message to the listeners of the tap. */
+static void
+tap_message(packet_info *pinfo, const struct connection *conn, const struct pgrepl_record *record, const struct message *payload)
+{
+    char name[MAX_TABLE];
+    struct pgrepl_tap *tap = wmem_new0(pinfo->pool, struct pgrepl_tap);
+    const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
+    if (pgrepl_tally(conn->session, record, bytes, payload->captured, payload->reported, &tap->tally) != PGREPL_STATUS_OK)
+        return;
+    tap->direction = payload->direction;
+    tap->content = record->content;
+    tap->payload = record->payload;
+    tap->connection = conn->number;
+    const char **tables = wmem_alloc_array(pinfo->pool, const char *, tap->tally.tables);
+    for (uint32_t i = 0; i < tap->tally.tables; i++) {
+        if (pgrepl_tally_table(conn->session, record, bytes, payload->captured, i, name, sizeof name) != PGREPL_STATUS_OK)
+            name[0] = '\0';
+        tables[i] = wmem_strdup(pinfo->pool, name);
+    }
+    tap->tables = tables;
+    int64_t *acknowledgements = wmem_alloc_array(pinfo->pool, int64_t, tap->tally.acknowledgements);
+    for (uint32_t i = 0; i < tap->tally.acknowledgements; i++)
+        pgrepl_tally_acknowledgement(conn->session, record, i, &acknowledgements[i]);
+    tap->acknowledgements = acknowledgements;
+    tap_queue_packet(pgrepl_tap, pinfo, tap);
+}
+
 /* Shows one CopyData message of ours. */
 static void
 show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -545,6 +700,8 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
         state->pgrepl_start = payload.offset;
         call_dissector_with_data(pgrepl_layer_handle, payload.tvb, pinfo, tree, state);
     }
+    if (have_tap_listener(pgrepl_tap))
+        tap_message(pinfo, conn, record, &payload);
     if ((tree == NULL && !have_tap_listener(expert_tap)) || !has_room(tree, pinfo, state, message))
         return;
 
@@ -559,6 +716,11 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
     if (payload.tvb == state->pgrepl_tvb)
         proto_item_set_len(state->pgrepl_item, payload.offset + (int)payload.captured - state->pgrepl_start);
     add_fields(message_tree, pinfo, conn, state, record, &payload);
+    uint32_t start = start_frame(conn, pinfo->num, state->next - 1);
+    if (start != 0) {
+        proto_item *item = proto_tree_add_uint(message_tree, *hf_start_frame, payload.tvb, payload.offset, 0, start);
+        proto_item_set_generated(item);
+    }
 }
 
 /* Hands the messages from `start` to `end`, none of them ours, to the built-in dissector. */
@@ -578,13 +740,47 @@ show_run(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct conne
     pinfo->can_desegment = 0;
     call_builtin(conn, state, tvb_new_subset_length(tvb, start, end - start), pinfo, tree, NULL);
     pinfo->can_desegment = can_desegment;
+    show_commands(tvb, pinfo, tree, conn, state, start, end);
 }
 
-/* The CopyBothResponse that begins a stream, which no built-in dissector knows. */
-static bool
-is_copy_both(const struct message *message)
+/* Where more about the messages that the built-in dissector has just shown belongs: in its item, where it made one. */
+static proto_tree *
+builtin_tree(proto_tree *tree)
 {
-    return message->captured > 0 && tvb_get_ptr(message->tvb, message->offset, 1)[0] == 'W' && message->direction == PGREPL_DIRECTION_BACKEND;
+    proto_node *last = tree != NULL ? tree->last_child : NULL;
+    if (last == NULL || PNODE_FINFO(last) == NULL || PNODE_FINFO(last)->hfinfo->id != proto_pgsql)
+        return tree;
+    return proto_item_add_subtree(last, ett_pgsql);
+}
+
+/* Adds the parts of replication commands to what the built-in dissector shows of the messages from `start` to `end`. */
+static void
+show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct connection *conn, struct frame_state *state, int start, int end)
+{
+    char plugin[MAX_NAME];
+    struct message message = { tvb, start, 0, 0, get_direction(conn, pinfo) };
+    if (tree == NULL || message.direction != PGREPL_DIRECTION_FRONTEND)
+        return;
+    end = MIN(end, (int)tvb_captured_length(tvb));
+    for (size_t size; message.offset + (int)header_length < end; message.offset += (int)size) {
+        unsigned left = (unsigned)(end - message.offset);
+        const uint8_t *bytes = tvb_get_ptr(tvb, message.offset, left);
+        struct pgrepl_record record;
+        if (pgrepl_message_size(message.direction, bytes, left, &size) != PGREPL_STATUS_OK || size > left)
+            return;
+        struct message text = message;
+        text.offset += header_length;
+        text.captured = text.reported = (unsigned)size - header_length;
+        if (bytes[0] != 'Q' || pgrepl_command_record(bytes + header_length, text.captured, &record) != PGREPL_STATUS_OK)
+            continue;
+        proto_tree *subtree = proto_tree_add_subtree(builtin_tree(tree), tvb, text.offset, (int)text.captured, ett_message, NULL, "Replication command");
+        add_fields(subtree, pinfo, conn, state, &record, &text);
+        if (pgrepl_session_plugin(conn->session, (const char *)bytes + header_length, text.captured, plugin, sizeof plugin) == PGREPL_STATUS_OK
+            && plugin[0] != '\0') {
+            proto_item *generated = proto_tree_add_string(subtree, *hf_start_plugin, tvb, text.offset, 0, plugin);
+            proto_item_set_generated(generated);
+        }
+    }
 }
 
 /*
@@ -622,7 +818,7 @@ next_message(tvbuff_t *tvb, packet_info *pinfo, const struct connection *conn, c
         return false;
     }
     if (status != PGREPL_STATUS_OK)
-        size = left;
+        size = 1 + pgrepl_find_message(direction, tvb_get_ptr(tvb, offset + 1, captured - 1), captured - 1, left - 1);
     if (size > left) {
         if (may_desegment) {
             pinfo->desegment_offset = offset;
@@ -653,7 +849,7 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
         && next_message(tvb, pinfo, conn, find_record(conn, pinfo, state->next), offset, pinfo->can_desegment > 0, &message, &aligned)) {
         int next = offset + (int)MIN(message.reported, (unsigned)(end - offset));
         struct pgrepl_record record = get_record(conn, pinfo, &message, state->next++, aligned);
-        if (record.content == PGREPL_CONTENT_OTHER) {
+        if (record.content == PGREPL_CONTENT_OTHER || record.content == PGREPL_CONTENT_COMMAND) {
             if (message.captured > 0)
                 add_info(pinfo, state, pgrepl_message_name(message.direction, tvb_get_ptr(tvb, offset, 1)[0]));
             if (is_copy_both(&message)) {
@@ -689,6 +885,24 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     return end;
 }
 
+/* Whether a connection whose beginning was not captured shows here, or, when it may begin `anywhere` in what is left of the
+ * segment, further on, that it is in a replication stream. */
+static bool
+find_replication(tvbuff_t *tvb, packet_info *pinfo, const struct connection *conn, int offset, bool anywhere)
+{
+    size_t at = 0;
+    unsigned left = tvb_reported_length(tvb) - (unsigned)offset;
+    unsigned captured = tvb_captured_length(tvb) > (unsigned)offset ? tvb_captured_length(tvb) - (unsigned)offset : 0;
+    unsigned searched = anywhere ? captured : MIN(captured, judged_length);
+    if (searched == 0
+        || pgrepl_session_find_replication(conn->session, get_direction(conn, pinfo), tvb_get_ptr(tvb, offset, searched), searched, left, &at)
+            != PGREPL_STATUS_OK
+        || (at > 0 && !anywhere))
+        return false;
+    pgrepl_session_assume_replication(conn->session);
+    return true;
+}
+
 /* Looks at the complete messages of a segment: tracks them when it is seen for the first time, else only counts them. True
  * when a stream begins in it. */
 static bool
@@ -706,16 +920,19 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
     }
     uint32_t desegment_len = pinfo->desegment_len;
     int desegment_offset = pinfo->desegment_offset;
-    bool complete = true;
     while (offset < end) {
-        complete = next_message(tvb, pinfo, conn, NULL, offset, true, &message, &aligned);
-        if (!complete || !aligned)
+        bool complete = next_message(tvb, pinfo, conn, NULL, offset, true, &message, &aligned);
+        bool is_found = !visited && find_replication(tvb, pinfo, conn, offset, !complete || !aligned);
+        if (!complete && !visited && !is_found && !pgrepl_session_is_certain(conn->session)
+            && pinfo->desegment_len != DESEGMENT_ONE_MORE_SEGMENT && pinfo->desegment_len > MAX_DOUBTFUL)
+            p_add_proto_data(wmem_file_scope(), pinfo, proto_pgrepl, DOUBTFUL, conn);
+        if (!complete || !aligned || is_found)
             break;
         offset += (int)message.reported;
         state->next++;
         if (visited)
             continue;
-        struct pgrepl_record record = track(conn, pinfo->num, &message);
+        struct pgrepl_record record = track(conn, pinfo, &message, state->next - 1);
         wmem_array_append_one(conn->pending, record);
         if (pgrepl_session_in_copy(conn->session))
             break;
@@ -727,7 +944,8 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
         return false;
     state->next = before;
     struct frame_messages entry = { pinfo->num, wmem_array_get_count(conn->records) };
-    wmem_array_append_one(conn->frames, entry);
+    if (wmem_array_get_count(conn->pending) > 0)
+        wmem_array_append_one(conn->frames, entry);
     for (unsigned i = 0; i < wmem_array_get_count(conn->pending); i++)
         wmem_array_append(conn->records, wmem_array_index(conn->pending, i), 1);
     conn->split_from = pinfo->num;
@@ -742,6 +960,7 @@ dissect_connection(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *da
     /* A packet quoted in an error message is not part of the stream. */
     if (pinfo->flags.in_error_pkt)
         return delegate(conn, state, tvb, pinfo, tree, data);
+    notice_lost_segments(conn, pinfo, state, data);
     bool in_first_frame = pinfo->num == conn->split_from;
     if (conn->split_from != 0 && pinfo->num >= conn->split_from && !(in_first_frame && state->next < conn->split_after))
         return dissect_messages(tvb, pinfo, tree, conn, state);
@@ -781,6 +1000,87 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
     get_frame_state(pinfo, conn)->has_pgsql_layer = true;
     dissect_connection(tvb, pinfo, tree, data, conn);
     return true;
+}
+
+/*
+ * Statistics
+ */
+
+static int st_messages, st_from_server, st_from_client, st_changes, st_bytes, st_transactions, st_sizes, st_acknowledgements;
+
+static void
+init_statistics(stats_tree *st)
+{
+    st_messages = stats_tree_create_node(st, "Messages", 0, STAT_DT_INT, TRUE);
+    st_from_server = stats_tree_create_node(st, "From the server", st_messages, STAT_DT_INT, TRUE);
+    st_from_client = stats_tree_create_node(st, "From the client", st_messages, STAT_DT_INT, TRUE);
+    st_changes = stats_tree_create_node(st, "Changes by table", 0, STAT_DT_INT, TRUE);
+    st_bytes = stats_tree_create_node(st, "Bytes of changes by table", 0, STAT_DT_INT, TRUE);
+    st_transactions = stats_tree_create_node(st, "Transactions", 0, STAT_DT_INT, TRUE);
+    st_sizes = stats_tree_create_range_node(st, "Changes in a transaction", 0, "0", "1", "2-9", "10-99", "100-999", "1000-9999",
+        "10000-99999", "100000-", NULL);
+    st_acknowledgements = stats_tree_create_range_node(st, "Milliseconds until a commit is acknowledged", 0, "0", "1-9", "10-99",
+        "100-999", "1000-9999", "10000-", NULL);
+}
+
+static const char *
+outcome_name(uint32_t outcome)
+{
+    switch (outcome) {
+    case PGREPL_OUTCOME_COMMITTED: return "Committed";
+    case PGREPL_OUTCOME_ROLLED_BACK: return "Rolled back";
+    case PGREPL_OUTCOME_PREPARED: return "Prepared";
+    default: return NULL;
+    }
+}
+
+static tap_packet_status
+count_message(stats_tree *st, packet_info *pinfo _U_, epan_dissect_t *edt _U_, const void *data, tap_flags_t flags _U_)
+{
+    const struct pgrepl_tap *tap = (const struct pgrepl_tap *)data;
+    const struct pgrepl_tally *tally = &tap->tally;
+    bool from_server = tap->direction == PGREPL_DIRECTION_BACKEND;
+
+    tick_stat_node(st, "Messages", 0, TRUE);
+    tick_stat_node(st, from_server ? "From the server" : "From the client", st_messages, TRUE);
+    int kind = tick_stat_node(st, tally->message != NULL ? tally->message : "Other", from_server ? st_from_server : st_from_client, TRUE);
+    if (tally->logical != NULL)
+        tick_stat_node(st, tally->logical, kind, FALSE);
+
+    for (uint32_t i = 0; i < tally->tables; i++) {
+        tick_stat_node(st, "Changes by table", 0, TRUE);
+        int table = tick_stat_node(st, tap->tables[i], st_changes, TRUE);
+        tick_stat_node(st, tally->logical, table, FALSE);
+    }
+    /* A Truncate has no bytes of one table. */
+    if (tally->tables == 1) {
+        increase_stat_node(st, "Bytes of changes by table", 0, TRUE, (int)tally->bytes);
+        increase_stat_node(st, tap->tables[0], st_bytes, FALSE, (int)tally->bytes);
+    }
+
+    const char *outcome = outcome_name(tally->outcome);
+    if (outcome != NULL) {
+        tick_stat_node(st, "Transactions", 0, TRUE);
+        tick_stat_node(st, outcome, st_transactions, FALSE);
+    }
+    if (tally->transaction_counted) {
+        tick_stat_node(st, "Changes in a transaction", 0, FALSE);
+        stats_tree_tick_range(st, "Changes in a transaction", 0, (int)MIN(tally->transaction_changes, INT_MAX));
+    }
+    for (uint32_t i = 0; i < tally->acknowledgements; i++) {
+        if (tap->acknowledgements[i] == PGREPL_TIME_UNKNOWN)
+            continue;
+        tick_stat_node(st, "Milliseconds until a commit is acknowledged", 0, FALSE);
+        stats_tree_tick_range(st, "Milliseconds until a commit is acknowledged", 0,
+            (int)CLAMP(tap->acknowledgements[i] / 1000000, 0, INT_MAX));
+    }
+    return TAP_PACKET_REDRAW;
+}
+
+static void
+register_statistics(void)
+{
+    stats_tree_register_plugin("pgrepl", "pgrepl", "PostgreSQL Replication", 0, count_message, init_statistics, NULL);
 }
 
 /*
@@ -861,6 +1161,9 @@ describe_field(const struct pgrepl_field_info *info, header_field_info *hf)
     case PGREPL_KIND_POSITION:
         hf->type = FT_FRAMENUM;
         break;
+    case PGREPL_KIND_DURATION:
+        hf->type = FT_RELATIVE_TIME;
+        break;
     case PGREPL_KIND_TIME:
         hf->type = FT_ABSOLUTE_TIME;
         hf->display = ABSOLUTE_TIME_UTC;
@@ -909,6 +1212,12 @@ register_fields(void)
             if (strcmp(info->name, "pgrepl.expert.decoder_panic") == 0)
                 ei_panic = &ei_notes[i];
         } else if (info->kind != PGREPL_KIND_GROUP) {
+            if (strcmp(info->name, "pgrepl.start.plugin") == 0)
+                hf_start_plugin = &hf_fields[i];
+            if (strcmp(info->name, "pgrepl.data") == 0)
+                hf_data = &hf_fields[i];
+            if (strcmp(info->name, "pgrepl.start.frame") == 0)
+                hf_start_frame = &hf_fields[i];
             fields[hf_count] = empty;
             describe_field(info, &fields[hf_count++].hfinfo);
             if (info->kind == PGREPL_KIND_LSN) {
@@ -951,6 +1260,7 @@ proto_register_pgrepl(void)
         pgsql_layer_handle = create_dissector_handle(add_pgsql_layer, proto_pgsql);
         pgrepl_layer_handle = create_dissector_handle(add_pgrepl_layer, proto_pgrepl);
     }
+    pgrepl_tap = register_tap("pgrepl");
     register_init_routine(init_pgrepl);
     register_cleanup_routine(cleanup_pgrepl);
 }
@@ -970,6 +1280,9 @@ proto_reg_handoff_pgrepl(void)
     hf_pgsql_type = proto_registrar_get_id_byname("pgsql.type");
     hf_pgsql_length = proto_registrar_get_id_byname("pgsql.length");
     hf_pgsql_frontend = proto_registrar_get_id_byname("pgsql.frontend");
+    proto_tcp = proto_get_id_by_filter_name("tcp");
+    proto_tls = proto_get_id_by_filter_name("tls");
+    json_handle = find_dissector("json");
     expert_tap = find_tap_id("expert");
 
     dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
@@ -998,11 +1311,14 @@ plugin_register(void)
     pgrepl.register_protoinfo = proto_register_pgrepl;
     pgrepl.register_handoff = proto_reg_handoff_pgrepl;
     proto_register_plugin(&pgrepl);
+    static tap_plugin statistics;
+    statistics.register_tap_listener = register_statistics;
+    tap_register_plugin(&statistics);
 }
 
-/* Asked from 4.4 on: this plugin is a dissector. */
+/* Asked from 4.4 on: this plugin is a dissector and a tap listener. */
 WS_DLL_PUBLIC_DEF uint32_t
 plugin_describe(void)
 {
-    return 1u << 0;
+    return 1u << 0 | 1u << 4;
 }

@@ -1,6 +1,6 @@
 //! The C interface. All that is unsafe is here.
 
-use std::cell::RefCell;
+use std::ffi::CString;
 use std::mem::{size_of, MaybeUninit};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr;
@@ -9,9 +9,13 @@ use std::rc::Rc;
 use libc::{c_char, size_t};
 use once_cell::sync::Lazy;
 
+use crate::command;
 use crate::fields::FIELDS;
+use crate::formats::{Message, MESSAGES};
 use crate::probe::{self, Size};
-use crate::session::{Direction, Payload, Record, Session, Shared};
+use crate::session::{At, Content, Direction, Payload, Record, Session, Shared};
+use crate::tally::{self, Tally};
+use crate::transaction::Outcome;
 use crate::value::{Lsn, Time};
 use crate::walk::{Out, Span, Walk, STEP};
 use crate::{summary, value};
@@ -28,6 +32,9 @@ pub const PGREPL_MIN_SPANS: usize = 12;
 
 /// Bytes that pgrepl_lsn_text() may write: two halves of 8 digits, the slash, the terminating zero.
 pub const PGREPL_LSN_TEXT: usize = 18;
+
+/// For the tracking functions: when a message was on the wire is not known.
+pub const PGREPL_TIME_UNKNOWN: i64 = i64::MIN;
 
 const _: () = assert!(PGREPL_MIN_SPANS == STEP);
 
@@ -96,7 +103,7 @@ pub struct Options {
 
 /// What connections of one capture know together, and the sessions themselves.
 pub struct CaptureHandle {
-    shared: Rc<RefCell<Shared>>,
+    shared: Rc<Shared>,
     /// From `Box::into_raw`: C holds pointers to them.
     sessions: Vec<*mut SessionHandle>,
 }
@@ -118,7 +125,7 @@ pub struct SessionHandle {
 /// Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
 #[repr(C)]
 pub struct WalkMemory {
-    pub memory: [u64; 48],
+    pub memory: [u64; 64],
 }
 
 /// What is really in it.
@@ -156,6 +163,10 @@ unsafe fn message<'a>(bytes: *const u8, captured: size_t, reported: size_t) -> O
         return None;
     }
     slice(bytes, captured)
+}
+
+fn at(position: u32, time: i64) -> At {
+    At { position, time: (time != PGREPL_TIME_UNKNOWN).then_some(time) }
 }
 
 fn direction_of(number: u32) -> Option<Direction> {
@@ -416,6 +427,57 @@ pub unsafe extern "C" fn pgrepl_session_assume_replication(session: *mut Session
     })
 }
 
+/// Looks for replication messages in a segment of a connection whose beginning was not captured. PGREPL_STATUS_OK: one
+/// certainly begins after `offset` bytes; then call pgrepl_session_assume_replication(). PGREPL_STATUS_NOT_A_MESSAGE: none
+/// does, or the connection is known to do something else. `length` bytes of the segment are captured, `available` were
+/// on the wire.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `bytes` have `length` readable bytes, `offset` be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_find_replication(
+    session: *const SessionHandle,
+    direction: u32,
+    bytes: *const u8,
+    length: size_t,
+    available: size_t,
+    offset: *mut size_t,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(direction), Some(bytes)) = (session.as_ref(), direction_of(direction), slice(bytes, length)) else {
+            return Status::InvalidArgument;
+        };
+        if offset.is_null() || length > available {
+            return Status::InvalidArgument;
+        }
+        match handle.session.find_replication(direction, bytes, available) {
+            Some(found) => {
+                *offset = found;
+                Status::Ok
+            }
+            None => Status::NotAMessage,
+        }
+    })
+}
+
+/// Bytes of a segment before the first message of a replication stream that certainly begins in it; all of the `available`
+/// ones when none does. Arguments as for pgrepl_session_find_replication().
+///
+/// # Safety
+/// `bytes` must have `length` readable bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_find_message(direction: u32, bytes: *const u8, length: size_t, available: size_t) -> size_t {
+    let mut found = available;
+    guard(|| match (direction_of(direction), slice(bytes, length)) {
+        (Some(direction), Some(bytes)) if length <= available => {
+            found = probe::find_message(direction, bytes, available);
+            Status::Ok
+        }
+        _ => Status::InvalidArgument,
+    });
+    found
+}
+
 /// Whether CopyData messages of a replication stream or a base backup are to come now: 1 or 0.
 ///
 /// # Safety
@@ -423,6 +485,32 @@ pub unsafe extern "C" fn pgrepl_session_assume_replication(session: *mut Session
 #[no_mangle]
 pub unsafe extern "C" fn pgrepl_session_in_copy(session: *const SessionHandle) -> u32 {
     session.as_ref().is_some_and(|handle| handle.session.in_copy()) as u32
+}
+
+/// Tells the session that messages of one direction (PGREPL_DIRECTION_...) were lost before the next one: the capture has
+/// missed them. What they may have changed is not known from here on, until later messages prove it.
+///
+/// # Safety
+/// `session` must be NULL or a session of a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_lose(session: *mut SessionHandle, direction: u32) -> Status {
+    guard(|| match (session.as_mut(), direction_of(direction)) {
+        (Some(handle), Some(direction)) => {
+            handle.session.lose(direction);
+            Status::Ok
+        }
+        _ => Status::InvalidArgument,
+    })
+}
+
+/// Whether the connection was captured from its beginning on, or the server has said since that it waits for a query, and
+/// nothing was lost after that: 1 or 0.
+///
+/// # Safety
+/// `session` must be NULL or a session of a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_is_certain(session: *const SessionHandle) -> u32 {
+    session.as_ref().is_some_and(|handle| handle.session.is_certain()) as u32
 }
 
 /// Common part of the tracking functions.
@@ -448,8 +536,9 @@ unsafe fn track(
 
 /// Tracks one message of the connection: all of them, both directions, once, in stream order.
 ///
-/// `position` is a number of the caller's for the message, such as its frame number; fields that point to this message
-/// from others (PGREPL_KIND_POSITION) give it back.
+/// `position` is a number of the caller's for the message, from 1 on, such as its frame number; fields that point to this
+/// message from others (PGREPL_KIND_POSITION) give it back. `time` is when it was on the wire, in nanoseconds of any clock
+/// that is the same for the whole capture, or PGREPL_TIME_UNKNOWN.
 ///
 /// `bytes` begin with the message's type byte (with the length word for a startup packet); `captured` of its
 /// `reported` bytes are there. Nothing is kept of them. The record is for a walk of the CopyData payload, that is of
@@ -461,14 +550,15 @@ unsafe fn track(
 pub unsafe extern "C" fn pgrepl_session_track(
     session: *mut SessionHandle,
     direction: u32,
-    position: u64,
+    position: u32,
+    time: i64,
     bytes: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
     let Some(direction) = direction_of(direction) else { return Status::InvalidArgument };
-    track(session, bytes, captured, reported, record, |session, bytes| session.track(direction, bytes, reported, position))
+    track(session, bytes, captured, reported, record, |session, bytes| session.track(direction, bytes, reported, at(position, time)))
 }
 
 /// Tracks the payload of one CopyData message, for callers that get it from a client library: the bytes after type
@@ -481,14 +571,17 @@ pub unsafe extern "C" fn pgrepl_session_track(
 pub unsafe extern "C" fn pgrepl_session_track_copy_data(
     session: *mut SessionHandle,
     direction: u32,
-    position: u64,
+    position: u32,
+    time: i64,
     payload: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
     let Some(direction) = direction_of(direction) else { return Status::InvalidArgument };
-    track(session, payload, captured, reported, record, |session, bytes| session.track_replication(direction, bytes, reported, position))
+    track(session, payload, captured, reported, record, |session, bytes| {
+        session.track_replication(direction, bytes, reported, at(position, time))
+    })
 }
 
 /// Tracks one bare pgoutput message, without XLogData around it: what pg_logical_slot_get_binary_changes() gives.
@@ -498,13 +591,14 @@ pub unsafe extern "C" fn pgrepl_session_track_copy_data(
 #[no_mangle]
 pub unsafe extern "C" fn pgrepl_session_track_pgoutput(
     session: *mut SessionHandle,
-    position: u64,
+    position: u32,
+    time: i64,
     bytes: *const u8,
     captured: size_t,
     reported: size_t,
     record: *mut Record,
 ) -> Status {
-    track(session, bytes, captured, reported, record, |session, bytes| session.track_pgoutput(bytes, position))
+    track(session, bytes, captured, reported, record, |session, bytes| session.track_pgoutput(bytes, reported, at(position, time)))
 }
 
 /// Tells the session a command as the client sends it, for example START_REPLICATION with its options. Not needed
@@ -519,6 +613,57 @@ pub unsafe extern "C" fn pgrepl_session_command(session: *mut SessionHandle, tex
             return Status::InvalidArgument;
         };
         handle.session.command(text);
+        Status::Ok
+    })
+}
+
+/// Position of the START_REPLICATION of the session's last stream; 0 when it was not seen.
+///
+/// # Safety
+/// `session` must be NULL or a session of a living capture.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_start(session: *const SessionHandle) -> u32 {
+    session.as_ref().map_or(0, |handle| handle.session.start())
+}
+
+/// Writes the name of the output plugin that a START_REPLICATION will use, zero-terminated, cut to `room` bytes with the
+/// zero; an empty one when it is not known. `command` is the text of the Query message.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `command` have `length` readable bytes, `text` room for `room` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_session_plugin(
+    session: *const SessionHandle,
+    command: *const c_char,
+    length: size_t,
+    text: *mut c_char,
+    room: size_t,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(command)) = (session.as_ref(), slice(command.cast(), length)) else {
+            return Status::InvalidArgument;
+        };
+        let plugin = handle.session.plugin_of(command::without_zero(command)).unwrap_or_default();
+        write_line(text, room, |out| std::fmt::Write::write_str(out, &String::from_utf8_lossy(&plugin)))
+    })
+}
+
+/// A record for a walk over the text of a Query message that is a replication command, without any session.
+/// PGREPL_STATUS_NOT_A_MESSAGE: it is none.
+///
+/// # Safety
+/// `text` must have `length` readable bytes, `record` be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_command_record(text: *const u8, length: size_t, record: *mut Record) -> Status {
+    guard(|| {
+        let Some(text) = slice(text, length) else { return Status::InvalidArgument };
+        if record.is_null() {
+            return Status::InvalidArgument;
+        }
+        if !command::is_command(text) {
+            return Status::NotAMessage;
+        }
+        *record = Record { content: Content::Command as u8, ..Record::default() };
         Status::Ok
     })
 }
@@ -550,10 +695,10 @@ pub unsafe extern "C" fn pgrepl_walk_start(
         if walk.is_null() || flags & !PGREPL_WALK_LABELS != 0 {
             return Status::InvalidArgument;
         }
-        // The names lie in memory that the session neither moves nor frees before its end.
-        let names = session.as_ref().map(|handle| handle.session.names(record));
+        // What is known is copied, or lies in memory that the session neither moves nor frees before its end.
+        let known = session.as_ref().map(|handle| handle.session.known(record));
         let labels = flags & PGREPL_WALK_LABELS != 0;
-        ptr::write(walk.cast(), WalkInside { set_up: SET_UP, walk: Walk::new(*record, bytes, reported, names, labels) });
+        ptr::write(walk.cast(), WalkInside { set_up: SET_UP, walk: Walk::new(*record, bytes, reported, known, labels) });
         Status::Ok
     })
 }
@@ -620,17 +765,143 @@ pub unsafe extern "C" fn pgrepl_summary(
         let (Some(record), Some(bytes)) = (record.as_ref(), message(bytes, captured, reported)) else {
             return Status::InvalidArgument;
         };
-        if text.is_null() || room == 0 {
+        let known = session.as_ref().map(|handle| handle.session.known(record));
+        write_line(text, room, |out| summary::write(*record, bytes, reported, known, out))
+    })
+}
+
+/// What one message adds to statistics.
+#[repr(C)]
+pub struct MessageTally {
+    /// The manual's name of the CopyData message, NULL when it is none that is known; lives for ever.
+    pub message: *const c_char,
+    /// The manual's name of the logical message in it, else NULL; lives for ever.
+    pub logical: *const c_char,
+    /// Bytes of the logical message on the wire, else of the CopyData message's payload.
+    pub bytes: u64,
+    /// Payload bytes of the whole transaction, on the message that ends or prepares it; else 0.
+    pub transaction_bytes: u64,
+    /// Inserts, Updates and Deletes of the whole transaction, likewise.
+    pub transaction_changes: u32,
+    /// 1: the two above are known.
+    pub transaction_counted: u32,
+    /// Top-level xid of the transaction that the message belongs to, 0 when none or not known.
+    pub xid: u32,
+    /// What the message does to its transaction, PGREPL_OUTCOME_...
+    pub outcome: u32,
+    /// How many tables it names, see pgrepl_tally_table().
+    pub tables: u32,
+    /// How many commits it acknowledges, see pgrepl_tally_acknowledgement().
+    pub acknowledgements: u32,
+}
+
+static MESSAGE_NAMES: Lazy<Vec<CString>> =
+    Lazy::new(|| MESSAGES.iter().map(|message| CString::new(message.name).unwrap_or_default()).collect());
+
+fn message_name(message: Option<&'static Message>) -> *const c_char {
+    let index = message.and_then(|message| MESSAGES.iter().position(|known| ptr::eq(*known, message)));
+    index.map_or(ptr::null(), |index| MESSAGE_NAMES[index].as_ptr())
+}
+
+/// Tells what one message adds to statistics. Arguments as for pgrepl_walk_start(), but `session` must not be NULL.
+///
+/// # Safety
+/// As for pgrepl_walk_start(); `tally` must be writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_tally(
+    session: *const SessionHandle,
+    record: *const Record,
+    bytes: *const u8,
+    captured: size_t,
+    reported: size_t,
+    tally: *mut MessageTally,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(record), Some(bytes)) = (session.as_ref(), record.as_ref(), message(bytes, captured, reported)) else {
+            return Status::InvalidArgument;
+        };
+        if tally.is_null() {
             return Status::InvalidArgument;
         }
-        let memory = std::slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), room.min(isize::MAX as usize));
-        let mut out = Out::new(&mut [], &mut memory[..room - 1]);
-        out.one_line = true;
-        let _ = summary::write(*record, bytes, reported, session.as_ref().map(|handle| handle.session.names(record)), &mut out);
-        let end = out.text_len;
-        memory[end].write(0);
+        let known = handle.session.known(record);
+        let found = Tally::new(record, bytes, reported, &known);
+        let ends =
+            matches!(found.outcome, Outcome::Committed | Outcome::Prepared) && found.logical.is_some_and(|message| message.tag != b'K');
+        let counts = known.transaction.and_then(|transaction| transaction.counts).filter(|_| ends);
+        tally.write(MessageTally {
+            message: message_name(found.message),
+            logical: message_name(found.logical),
+            bytes: found.bytes as u64,
+            transaction_bytes: counts.map_or(0, |(_, bytes)| bytes),
+            transaction_changes: counts.map_or(0, |(changes, _)| changes),
+            transaction_counted: counts.is_some().into(),
+            xid: known.transaction.map_or(0, |transaction| transaction.xid),
+            outcome: found.outcome as u32,
+            tables: found.tables as u32,
+            acknowledgements: handle.session.acknowledges(record).count() as u32,
+        });
         Status::Ok
     })
+}
+
+/// Writes the name of the message's table number `index`, from 0 on: UTF-8, zero-terminated, cut to `room` bytes with the
+/// zero. A table that no Relation message has named is `OID 16384`.
+///
+/// # Safety
+/// As for pgrepl_walk_start(); `text` must have room for `room` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_tally_table(
+    session: *const SessionHandle,
+    record: *const Record,
+    bytes: *const u8,
+    captured: size_t,
+    index: u32,
+    text: *mut c_char,
+    room: size_t,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(record), Some(bytes)) = (session.as_ref(), record.as_ref(), slice(bytes, captured)) else {
+            return Status::InvalidArgument;
+        };
+        write_line(text, room, |out| tally::write_table(record, bytes, &handle.session.known(record), index as usize, out))
+    })
+}
+
+/// Tells how long the commit that a status update acknowledges as number `index`, from 0 on, has waited for it: in
+/// nanoseconds, PGREPL_TIME_UNKNOWN where the times are not known.
+///
+/// # Safety
+/// `session` must be a session of a living capture, `record` readable, `elapsed` writable.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_tally_acknowledgement(
+    session: *const SessionHandle,
+    record: *const Record,
+    index: u32,
+    elapsed: *mut i64,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(record)) = (session.as_ref(), record.as_ref()) else { return Status::InvalidArgument };
+        let Some(acknowledgement) = handle.session.acknowledges(record).nth(index as usize) else { return Status::InvalidArgument };
+        if elapsed.is_null() {
+            return Status::InvalidArgument;
+        }
+        *elapsed = acknowledgement.elapsed.unwrap_or(PGREPL_TIME_UNKNOWN);
+        Status::Ok
+    })
+}
+
+/// Writes one line into a caller's buffer.
+unsafe fn write_line(text: *mut c_char, room: size_t, write: impl FnOnce(&mut Out) -> std::fmt::Result) -> Status {
+    if text.is_null() || room == 0 {
+        return Status::InvalidArgument;
+    }
+    let memory = std::slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), room.min(isize::MAX as usize));
+    let mut out = Out::new(&mut [], &mut memory[..room - 1]);
+    out.one_line = true;
+    let _ = write(&mut out);
+    let end = out.text_len;
+    memory[end].write(0);
+    Status::Ok
 }
 
 /// Writes an LSN as PostgreSQL does, `0/16B3748`, zero-terminated, at most PGREPL_LSN_TEXT bytes.
@@ -640,17 +911,7 @@ pub unsafe extern "C" fn pgrepl_summary(
 #[no_mangle]
 pub unsafe extern "C" fn pgrepl_lsn_text(lsn: u64, text: *mut c_char) -> Status {
     use std::fmt::Write;
-    guard(|| {
-        if text.is_null() {
-            return Status::InvalidArgument;
-        }
-        let memory = std::slice::from_raw_parts_mut(text.cast::<MaybeUninit<u8>>(), PGREPL_LSN_TEXT);
-        let mut out = Out::new(&mut [], &mut memory[..PGREPL_LSN_TEXT - 1]);
-        let _ = write!(out, "{}", Lsn(lsn));
-        let end = out.text_len;
-        memory[end].write(0);
-        Status::Ok
-    })
+    guard(|| write_line(text, PGREPL_LSN_TEXT, |out| write!(out, "{}", Lsn(lsn))))
 }
 
 /// Turns a time of the wire into seconds and nanoseconds since the Unix epoch, 1970-01-01 00:00:00 UTC.

@@ -30,6 +30,8 @@ pub enum Kind {
     String = 11,
     /// The position that the caller gave to an earlier or later message, such as its frame number.
     Position = 12,
+    /// Nanoseconds, signed, 8 bytes.
+    Duration = 13,
 }
 
 /// How serious a note is, in Wireshark's steps.
@@ -150,6 +152,28 @@ fields! {
     BackupData "pgrepl.backup.data" "Backup data" Bytes 0: "A slice of an archive or of the manifest";
     BackupBytesDone "pgrepl.backup.bytes_done" "Bytes done" Uint 8: "Bytes backed up so far";
 
+    // Replication commands
+    Command "pgrepl.command" "Replication command" Text 0: "The command of the replication protocol";
+    CommandSlot "pgrepl.command.slot" "Slot" Text 0: "Replication slot that the command is about";
+    CommandMode "pgrepl.command.mode" "Mode" Text 0: "logical or physical";
+    CommandPlugin "pgrepl.command.plugin" "Plugin" Text 0: "Output plugin of the new slot";
+    CommandTimeline "pgrepl.command.timeline" "Timeline" Uint 4: "Timeline whose history is asked for";
+    CommandOption "pgrepl.command.option" "Option" Text 0: "name, or name=value";
+    StartSlot "pgrepl.start.slot" "Slot" Text 0: "Replication slot to stream from";
+    StartMode "pgrepl.start.mode" "Mode" Text 0: "logical or physical";
+    StartLsn "pgrepl.start.lsn" "Start LSN" Lsn 8: "WAL position to begin at; 0/0 of a logical slot: where it was left";
+    StartTimeline "pgrepl.start.timeline" "Timeline" Uint 4: "Timeline to stream";
+    StartPlugin "pgrepl.start.plugin" "Plugin" Text 0 {generated}: "Output plugin of the slot, as its creation or the options tell";
+    StartProtoVersion "pgrepl.start.proto_version" "Protocol version" Uint 4: "Version of the logical replication protocol";
+    StartPublicationNames "pgrepl.start.publication_names" "Publications" Text 0: "Publications to stream";
+    StartBinary "pgrepl.start.binary" "Binary" Text 0: "Whether values may come in binary form";
+    StartMessages "pgrepl.start.messages" "Messages" Text 0: "Whether logical decoding messages are wanted";
+    StartStreaming "pgrepl.start.streaming" "Streaming" Text 0: "Whether transactions come before their end: on, off, parallel";
+    StartTwoPhase "pgrepl.start.two_phase" "Two-phase" Text 0: "Whether prepared transactions come when they are prepared";
+    StartOrigin "pgrepl.start.origin" "Origin" Text 0: "Changes of which origins are wanted: any, none";
+    StartOption "pgrepl.start.option" "Option" Text 0: "Any other option of the output plugin: name, or name=value";
+    StartFrame "pgrepl.start.frame" "Started in frame" Position 4 {generated}: "Where the START_REPLICATION in force is";
+
     // Logical replication messages
     MessageType "pgrepl.message.type" "Message type" Char 1
         ['B' = "Begin", 'M' = "Message", 'C' = "Commit", 'O' = "Origin", 'R' = "Relation", 'Y' = "Type", 'I' = "Insert",
@@ -210,14 +234,31 @@ fields! {
 
     // What is not on the wire
     Table "pgrepl.table" "Table" Text 0 {generated}: "Table as the Relation message in force names it";
-    RelationFrame "pgrepl.relation.frame" "Relation message in frame" Position 8 {generated}: "Where the Relation message in force was";
+    RelationFrame "pgrepl.relation.frame" "Relation message in frame" Position 4 {generated}: "Where the Relation message in force was";
     ValueColumn "pgrepl.value.column" "Column name" Text 0 {generated}: "Name of the column, from the Relation message in force";
     ValueType "pgrepl.value.type" "Column type" Text 0 {generated}: "Type of the column as SQL writes it";
     ValueKey "pgrepl.value.key" "Part of the key" Bool 1 {generated}: "The column belongs to the replica identity";
     ValueDecoded "pgrepl.value.decoded" "Value" Text 0 {generated}: "Binary value as PostgreSQL's text output prints it";
     ValueChanged "pgrepl.value.changed" "Changed" Bool 1 {generated}: "The value differs from that of the old row";
     Cell "pgrepl.cell" "Cell" Text 0 {generated}: "column=value";
+    DataText "pgrepl.data.text" "Text" Text 0 {generated}: "What another output plugin wrote, where it is text";
     DecodingMessageText "pgrepl.decoding_message.text" "Content as text" Text 0 {generated}: "The content, where it is UTF-8 text";
+
+    TxnXid "pgrepl.txn.xid" "Transaction" Uint 4 {generated}: "Top-level transaction id of the transaction that the message belongs to";
+    TxnBegin "pgrepl.txn.begin_frame" "Begins in frame" Position 4 {generated}: "Where the transaction begins";
+    TxnPrepare "pgrepl.txn.prepare_frame" "Prepared in frame" Position 4 {generated}: "Where the transaction was prepared for its commit";
+    TxnEnd "pgrepl.txn.end_frame" "Ends in frame" Position 4 {generated}: "Where the transaction is committed or rolled back";
+    TxnOutcome "pgrepl.txn.outcome" "Outcome" Text 0 {generated}:
+        "committed, rolled back, subtransaction rolled back, or prepared while its end was not seen";
+    TxnChanges "pgrepl.txn.changes" "Changes" Uint 4 {generated}: "Inserts, Updates and Deletes, without those of rolled-back subtransactions";
+    TxnBytes "pgrepl.txn.bytes" "Bytes" Uint 8 {generated}: "XLogData payload of all messages of the transaction, up to and with this one";
+    TxnDuration "pgrepl.txn.duration" "Duration" Duration 8 {generated}: "Time on the wire from the transaction's first message to this one";
+    DelaySend "pgrepl.delay.send" "Send delay" Duration 8 {generated}: "From the commit or prepare to the sending of this message, by the server's clock";
+    AckFrame "pgrepl.ack.frame" "Acknowledged in frame" Position 4 {generated}: "First status update whose flush position reaches the end LSN";
+    AckTime "pgrepl.ack.time" "Acknowledged after" Duration 8 {generated}: "Time on the wire until that status update";
+    LagWrite "pgrepl.lag.write" "Write lag" Uint 8 {generated}: "Bytes between the highest WAL end that the server has told and this position";
+    LagFlush "pgrepl.lag.flush" "Flush lag" Uint 8 {generated}: "Bytes between the highest WAL end that the server has told and this position";
+    LagApply "pgrepl.lag.apply" "Apply lag" Uint 8 {generated}: "Bytes between the highest WAL end that the server has told and this position";
 
     // Bytes without a place in the documented layout
     Undecoded "pgrepl.undecoded" "Undecoded bytes" Bytes 0: "Bytes that could not be read as the documented layout";
@@ -232,6 +273,13 @@ fields! {
     NoteUnknownRelation "pgrepl.expert.unknown_relation" "Unknown relation" Note 0 severity Note: "No Relation message for this OID was seen";
     NoteColumnCount "pgrepl.expert.column_count" "Column count differs" Note 0 severity Warn:
         "The row has another number of columns than its Relation message";
+    NoteUnfinished "pgrepl.expert.transaction_unfinished" "Transaction not finished" Note 0 severity Note:
+        "A transaction begins while the one before it has not come to its end";
+    NoteBeginNotSeen "pgrepl.expert.begin_not_seen" "Begin not seen" Note 0 severity Note: "The transaction ends here; its beginning was not captured";
+    NoteRollback "pgrepl.expert.rollback" "Rolled back" Note 0 severity Chat: "A transaction or subtransaction is rolled back";
+    NoteNoReply "pgrepl.expert.no_reply" "Reply missing" Note 0 severity Note: "A reply was requested and not given before this keepalive";
+    NoteBackwards "pgrepl.expert.position_backwards" "Position moved backwards" Note 0 severity Note:
+        "The receiver tells a position below the one that it told before";
     NoteValue "pgrepl.expert.value" "Value not decoded" Note 0 severity Note: "The binary value is not what its type demands";
     NotePanic "pgrepl.expert.decoder_panic" "Decoder panic" Note 0 severity Error: "A fault in pgrepl itself; please report it";
 

@@ -1,8 +1,12 @@
 //! Telling messages in a TCP stream: where they end, and whether a stream is PostgreSQL's at all.
 
 use crate::fields::Field;
-use crate::formats::{find, Layer, Message, HOT_STANDBY_FEEDBACK_MESSAGE, PRIMARY_KEEPALIVE_MESSAGE, STANDBY_STATUS_UPDATE, XLOG_DATA};
-use crate::session::Direction;
+use crate::formats::{
+    find, Layer, Message, HOT_STANDBY_FEEDBACK_MESSAGE, PRIMARY_KEEPALIVE_MESSAGE, PRIMARY_STATUS_UPDATE, REQUEST_PRIMARY_STATUS_UPDATE,
+    STANDBY_STATUS_UPDATE, XLOG_DATA,
+};
+use crate::session::{Direction, Payload};
+use crate::walk;
 
 /// Type byte and length word; the length counts itself but not the type byte.
 pub(crate) const HEADER: usize = 5;
@@ -87,6 +91,69 @@ pub fn in_stream(direction: Direction, bytes: &[u8], length: usize, available: u
     }
 }
 
+/// Whether a message that has an xid only between Stream Start and Stream Stop has one, by its bytes alone; None when
+/// they do not tell. `start` is the WAL start of its XLogData.
+pub fn is_streamed(message: &[u8], reported: usize, start: Option<u64>) -> Option<bool> {
+    let fits = |streamed| walk::fits(Layer::Pgoutput, message, reported, streamed);
+    match (fits(false), fits(true)) {
+        (plain, streamed) if plain != streamed => Some(streamed),
+        (false, false) => None,
+        _ => match message[0] {
+            // The position stands in the header too.
+            b'M' => {
+                let at = |streamed| number(message, 2 + if streamed { 4 } else { 0 });
+                let same = |streamed| start.is_some() && at(streamed) == start;
+                (same(false) != same(true)).then(|| same(true))
+            }
+            // Where the OID would be is a name.
+            b'R' | b'Y' => {
+                let letters = message.get(5..9).is_some_and(|oid| oid.iter().all(|byte| (b' '..0x7f).contains(byte)));
+                letters.then_some(false)
+            }
+            _ => None,
+        },
+    }
+}
+
+/// Whether a message of a replication stream certainly begins here, by its bytes alone: after a loss anything may look
+/// like a type byte and a length. `available` bytes of the segment are left.
+pub fn is_proved(direction: Direction, bytes: &[u8], available: usize) -> bool {
+    let Size::Known(length) = message_size(direction, bytes) else { return false };
+    let body = bytes.get(HEADER..length.min(bytes.len())).unwrap_or(&[]);
+    let is_whole = length <= available;
+    let is_text = |text: &[u8]| text.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'));
+    match (direction, bytes[0]) {
+        (_, b'd') => {
+            // Some servers that are not PostgreSQL send no time.
+            let fits = |message: &'static Message| message.tag == b'w' || length == HEADER + message.min_length();
+            let has_no_clock = |message: &'static Message| {
+                let clock = message.items.iter().any(|item| item.field == Field::SendTime);
+                clock && is_whole && fits(message) && number(body, message.offset(Field::SendTime)) == Some(0)
+            };
+            let layer = match direction {
+                Direction::Backend => Layer::WalsenderBackend,
+                Direction::Frontend => Layer::WalsenderFrontend,
+            };
+            replication_message(bytes).is_some_and(|guessed| guessed == direction)
+                || body.first().and_then(|tag| find(layer, *tag)).is_some_and(has_no_clock)
+        }
+        (_, b'c') => length == HEADER,
+        (Direction::Frontend, b'X') => length == HEADER && length == available,
+        (Direction::Backend, b'Z') => length == HEADER + 1 && body.first().is_none_or(|status| b"ITE".contains(status)),
+        (Direction::Backend, b'C') | (Direction::Frontend, b'Q') => {
+            is_whole && body.split_last().is_some_and(|(zero, text)| (*zero == 0 || body.len() < length - HEADER) && is_text(text))
+        }
+        (Direction::Backend, b'E' | b'N') => is_whole && body.first() == Some(&b'S') && body.get(1).is_some_and(u8::is_ascii_uppercase),
+        _ => false,
+    }
+}
+
+/// Bytes before the first message of a replication stream that certainly begins in the segment; its length when none does.
+pub fn find_message(direction: Direction, bytes: &[u8], available: usize) -> usize {
+    let found = memchr::memchr_iter(b'd', bytes).find(|at| is_proved(direction, &bytes[*at..], available - at));
+    found.unwrap_or(available)
+}
+
 /// What a segment of an unknown TCP stream looks like.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,24 +179,57 @@ pub fn guess(bytes: &[u8], reported: usize) -> Guess {
     if is_startup(bytes, reported) {
         return Guess::Startup;
     }
-    if bytes.first() != Some(&b'd') {
-        return Guess::No;
+    match replication_message(bytes) {
+        Some(Direction::Backend) => Guess::Backend,
+        Some(Direction::Frontend) => Guess::Frontend,
+        None => Guess::No,
     }
-    let Size::Known(size) = message_size(Direction::Backend, bytes) else { return Guess::No };
+}
+
+/// The direction of a CopyData message that shows by length and clock that it belongs to a replication stream.
+fn replication_message(bytes: &[u8]) -> Option<Direction> {
+    if bytes.first() != Some(&b'd') {
+        return None;
+    }
+    let Size::Known(size) = message_size(Direction::Backend, bytes) else { return None };
     let body = size - HEADER;
     let payload = &bytes[HEADER..];
-    let Some(tag) = payload.first() else { return Guess::No };
+    let tag = payload.first()?;
     let exactly = |message: &Message| body == message.min_length();
     let timely = |message: &Message| number(payload, message.offset(Field::SendTime)).is_some_and(|time| TIMES.contains(&time));
     let has_flag = |message: &Message| payload.get(message.offset(Field::ReplyRequested)).is_some_and(|byte| *byte <= 1);
     match tag {
         b'k' if exactly(&PRIMARY_KEEPALIVE_MESSAGE) && timely(&PRIMARY_KEEPALIVE_MESSAGE) && has_flag(&PRIMARY_KEEPALIVE_MESSAGE) => {
-            Guess::Backend
+            Some(Direction::Backend)
         }
-        b'w' if body > XLOG_DATA.min_length() && timely(&XLOG_DATA) => Guess::Backend,
-        b'r' if exactly(&STANDBY_STATUS_UPDATE) && timely(&STANDBY_STATUS_UPDATE) && has_flag(&STANDBY_STATUS_UPDATE) => Guess::Frontend,
-        b'h' if exactly(&HOT_STANDBY_FEEDBACK_MESSAGE) && timely(&HOT_STANDBY_FEEDBACK_MESSAGE) => Guess::Frontend,
-        _ => Guess::No,
+        b'w' if body > XLOG_DATA.min_length() && timely(&XLOG_DATA) => Some(Direction::Backend),
+        b'r' if exactly(&STANDBY_STATUS_UPDATE) && timely(&STANDBY_STATUS_UPDATE) && has_flag(&STANDBY_STATUS_UPDATE) => {
+            Some(Direction::Frontend)
+        }
+        b'h' if exactly(&HOT_STANDBY_FEEDBACK_MESSAGE) && timely(&HOT_STANDBY_FEEDBACK_MESSAGE) => Some(Direction::Frontend),
+        b's' if exactly(&PRIMARY_STATUS_UPDATE) && timely(&PRIMARY_STATUS_UPDATE) => Some(Direction::Backend),
+        b'p' if exactly(&REQUEST_PRIMARY_STATUS_UPDATE) && timely(&REQUEST_PRIMARY_STATUS_UPDATE) => Some(Direction::Frontend),
+        _ => None,
+    }
+}
+
+/// What the XLogData of a stream whose start was not captured holds, by one that is there as a whole: in logical streams
+/// its two positions are equal, in physical ones they differ, and a pgoutput message fits to its last byte.
+pub fn payload(xlog_data: &[u8], reported: usize) -> Payload {
+    let position = |field| number(xlog_data, XLOG_DATA.offset(field));
+    let (Some(start), Some(end)) = (position(Field::WalStart), position(Field::WalEnd)) else { return Payload::Unknown };
+    if start != end {
+        return if start != 0 && end > start { Payload::Physical } else { Payload::Unknown };
+    }
+    let Some(message) = xlog_data.get(XLOG_DATA.min_length()..).filter(|_| xlog_data.len() == reported) else { return Payload::Unknown };
+    // A position, a number or a terminating zero in it is no text; only Stream Stop has nothing of that.
+    let is_text = std::str::from_utf8(message).is_ok_and(|text| !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')));
+    let fits = |streamed| walk::fits(Layer::Pgoutput, message, message.len(), streamed);
+    match message {
+        [b'E'] => Payload::Pgoutput,
+        _ if message.len() > 1 && is_text => Payload::OtherPlugin,
+        _ if fits(false) || fits(true) => Payload::Pgoutput,
+        _ => Payload::Unknown,
     }
 }
 
@@ -214,6 +314,63 @@ mod tests {
         assert_eq!(guess(&copy_data(b'k', &[&[0; 16], &[1]]), 23), Guess::No);
         assert_eq!(guess(&copy_data(b'k', &[&[0; 8], &NOW.to_be_bytes(), &[1, 0]]), 24), Guess::No);
         assert_eq!(guess(&copy_data(b'k', &[&[0; 8], &NOW.to_be_bytes(), &[2]]), 23), Guess::No);
+    }
+
+    /// After a loss a message has to prove where it begins.
+    #[test]
+    fn messages_are_found_in_a_torn_segment() {
+        let backend = |bytes: &[u8]| is_proved(Direction::Backend, bytes, bytes.len());
+        let keepalive = copy_data(b'k', &[&[0; 8], &NOW.to_be_bytes(), &[1]]);
+        assert!(backend(&keepalive));
+        assert!(!is_proved(Direction::Frontend, &keepalive, keepalive.len()));
+        assert!(!backend(&copy_data(b'k', &[&[0xff; 17]])));
+        for whole in [&b"c\0\0\0\x04"[..], b"Z\0\0\0\x05I", b"C\0\0\0\x0bCOPY 0\0", b"E\0\0\0\x0aSERROR"] {
+            assert!(backend(whole), "{whole:?}");
+        }
+        for text in [&b"c\0\0\0\x05a"[..], b"Z\0\0\0\x05x", b"C\0\0\0\x0bCO\xffY 0\0", b"E\0\0\0\x0aXERROR", b"d\0\0\0\x06ab"] {
+            assert!(!backend(text), "{text:?}");
+        }
+        // A letter d, a length and a tag that are part of a value are none.
+        let torn = [&b"and more d\0\0\0\x16k of the value"[..], &keepalive, &keepalive].concat();
+        assert_eq!(find_message(Direction::Backend, &torn, torn.len()), torn.len() - 2 * keepalive.len());
+        assert_eq!(find_message(Direction::Backend, b"dddd", 4), 4);
+        assert_eq!(find_message(Direction::Backend, b"", 0), 0);
+    }
+
+    #[test]
+    fn the_payload_shows_in_whole_messages() {
+        let read = |start: u64, end: u64, data: &[u8]| {
+            let bytes = [b"w".as_slice(), &start.to_be_bytes(), &end.to_be_bytes(), &NOW.to_be_bytes(), data].concat();
+            payload(&bytes, bytes.len())
+        };
+        assert_eq!(read(0x1000, 0x1100, b"C"), Payload::Physical);
+        assert_eq!(read(0x1100, 0x1000, b"C"), Payload::Unknown);
+        assert_eq!(read(7, 7, b"E"), Payload::Pgoutput);
+        assert_eq!(read(7, 7, b"A\0\0\x03\x20\0\0\x03\x21"), Payload::Pgoutput);
+        assert_eq!(read(7, 7, b"A\0\0\x03\x20\0\0\x03"), Payload::Unknown);
+        assert_eq!(read(7, 7, b"BEGIN 748"), Payload::OtherPlugin);
+        // As long as a Commit of pgoutput, and beginning with its letter.
+        assert_eq!(read(7, 7, b"COMMIT 748 (at 2026-05-01)"), Payload::OtherPlugin);
+        assert_eq!(read(7, 7, b""), Payload::Unknown);
+        // Half of it tells nothing.
+        assert_eq!(payload(&[0; 25], 40), Payload::Unknown);
+    }
+
+    /// In a stream of unknown state the bytes tell whether an xid is there.
+    #[test]
+    fn the_xid_shows_in_what_fits() {
+        let streamed = |message: &[u8], start| is_streamed(message, message.len(), start);
+        let insert = |xid: &[u8]| [b"I".as_slice(), xid, b"\0\0\x40\x01N\0\x01t\0\0\0\x011"].concat();
+        assert_eq!(streamed(&insert(b""), None), Some(false));
+        assert_eq!(streamed(&insert(b"\0\0\x03\x21"), None), Some(true));
+        // Both ways to the last byte: the OID would be part of the name.
+        let relation = b"R\0\0\x40\x01public\0orders\0d\0\0";
+        assert_eq!(streamed(relation, None), Some(false));
+        let position = 0x0150_53c8_u64;
+        let message = |xid: &[u8]| [b"M".as_slice(), xid, b"\x01", &position.to_be_bytes(), b"p\0\0\0\0\x01x"].concat();
+        assert_eq!(streamed(&message(b""), Some(position)), Some(false));
+        assert_eq!(streamed(&message(b"\0\0\x03\x21"), Some(position)), Some(true));
+        assert_eq!(streamed(b"I\0\0", None), None);
     }
 
     #[test]

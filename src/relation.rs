@@ -74,7 +74,7 @@ impl Relation {
 /// A Relation message: where it was, and what it said.
 #[derive(Debug)]
 pub struct Version {
-    pub position: u64,
+    pub position: u32,
     pub relation: Rc<Relation>,
 }
 
@@ -152,7 +152,7 @@ impl Memory {
     }
 
     /// A Relation message, from its OID on; gives its index and one more, 0 when it is not remembered.
-    pub fn add_relation(&mut self, bytes: &[u8], position: u64, encoding: Encoding, stream: Option<u32>) -> u32 {
+    pub fn add_relation(&mut self, bytes: &[u8], position: u32, encoding: Encoding, stream: Option<u32>) -> u32 {
         if self.versions.len() >= MAX_VERSIONS || self.bytes >= MAX_BYTES {
             // The one before would be wrong from here on.
             self.forget(bytes);

@@ -4,14 +4,24 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::command::Command;
+use crate::command::{self, Command};
 use crate::encoding::Encoding;
 use crate::fields::Field;
 use crate::formats::{self, Format, Layer};
+use crate::plugins::{self, Mark};
 use crate::probe::{self, Size, HEADER};
+use crate::progress::{Acknowledgement, Progress, Status};
 use crate::relation::{self, Memory, Relation};
+use crate::transaction::{Archive, End, Facts, Transactions};
 use crate::wal;
 use crate::walk;
+
+/// Where and when a message was: a number of the caller's from 1 on, such as its frame, and nanoseconds of any clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct At {
+    pub position: u32,
+    pub time: Option<i64>,
+}
 
 /// What there is to walk in a message.
 #[repr(u8)]
@@ -29,6 +39,8 @@ pub enum Content {
     Pgoutput = 4,
     /// Bytes in a replication stream that do not begin a message.
     Unaligned = 5,
+    /// A Query that is a replication command.
+    Command = 6,
 }
 
 /// What XLogData holds.
@@ -64,12 +76,17 @@ pub struct Record {
     /// What XLogData holds.
     pub payload: u8,
     /// 1: from the client; 2: in a stream block, so that changes begin with an xid; 4: first of a guessed stream;
-    /// 8: `relation` is for a Truncate.
+    /// 8: `detail` is for a Truncate; 16: an earlier keepalive has asked for a reply that has not come; 32: the
+    /// transaction before has not come to its end; 64: `detail` is for a commit or its kin.
     pub flags: u8,
     /// Encoding of names and text.
     pub encoding: u8,
-    /// The Relation messages in force for the tables named here: an index of the session's memory, 0 when none.
-    pub relation: u32,
+    /// What the session remembers for this kind of message, 0 when nothing: of a row or Relation the Relation in force,
+    /// of a Truncate those of its tables, of a commit its acknowledgement, of a status update what was sent before, of
+    /// physical WAL how it begins.
+    pub detail: u32,
+    /// The transaction that the message belongs to, as the session remembers it; 0 when none.
+    pub transaction: u32,
 }
 
 impl Record {
@@ -77,6 +94,9 @@ impl Record {
     pub(crate) const STREAMED: u8 = 2;
     pub(crate) const GUESSED: u8 = 4;
     pub(crate) const TRUNCATES: u8 = 8;
+    pub(crate) const UNANSWERED: u8 = 16;
+    pub(crate) const UNFINISHED: u8 = 32;
+    pub(crate) const COMMITS: u8 = 64;
 
     pub fn content(&self) -> Content {
         match self.content {
@@ -85,6 +105,7 @@ impl Record {
             3 => Content::UntaggedBackup,
             4 => Content::Pgoutput,
             5 => Content::Unaligned,
+            6 => Content::Command,
             _ => Content::Other,
         }
     }
@@ -107,11 +128,16 @@ impl Record {
     }
 }
 
-/// What the sessions of one capture share. Its memory is bounded by `MAX_SLOTS`.
+/// A slot of a server, and the name of an output plugin.
+type Slot = (u64, Vec<u8>);
+pub type Plugin = Vec<u8>;
+
+/// What the sessions of one capture share.
 #[derive(Default)]
 pub struct Shared {
-    /// Output plugin of a slot of a server, from CREATE_REPLICATION_SLOT.
-    plugins: HashMap<(u64, Vec<u8>), Vec<u8>>,
+    /// Output plugin of a slot of a server, from CREATE_REPLICATION_SLOT. Bounded by `MAX_SLOTS`.
+    plugins: RefCell<HashMap<Slot, Plugin>>,
+    archive: RefCell<Archive>,
 }
 
 /// Slots that are remembered in a capture; later ones are not.
@@ -128,9 +154,19 @@ enum Mode {
     Backup(Option<Content>),
 }
 
+/// Where the stream is between Stream Start and Stream Stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Outside,
+    /// In a block of this transaction; 0: not known of which.
+    Inside(u32),
+    /// Messages are missing.
+    Unknown,
+}
+
 /// One connection.
 pub struct Session {
-    shared: Rc<RefCell<Shared>>,
+    shared: Rc<Shared>,
     /// Tells one server of the capture from another.
     server: u64,
     /// How XLogData is read when no START_REPLICATION was seen.
@@ -138,10 +174,13 @@ pub struct Session {
     mode: Mode,
     /// The client answers a replication stream. It may do so for a while after the server has ended it.
     client_answers: bool,
-    /// The last command that was sent and not finished.
+    /// The last command that was sent and not finished, and where; the START_REPLICATION in force.
     command: Command,
-    /// The transaction of the open block, between Stream Start and Stream Stop.
-    stream: Option<u32>,
+    asked: u32,
+    start: u32,
+    block: Block,
+    transactions: Transactions,
+    progress: Progress,
     /// client_encoding
     encoding: Encoding,
     memory: Memory,
@@ -151,20 +190,30 @@ pub struct Session {
     last_lookup: Option<(u32, u32)>,
     /// The stream was guessed, and no record has said so yet.
     guessed: bool,
+    /// See the function.
+    is_certain: bool,
+    /// By direction: something is missing before the next message, so that it has to prove where it begins.
+    is_torn: [bool; 2],
     wal: wal::Memory,
 }
 
 impl Session {
-    pub fn new(shared: Rc<RefCell<Shared>>, server: u64, unseen: Payload) -> Session {
+    pub fn new(shared: Rc<Shared>, server: u64, unseen: Payload) -> Session {
         Session {
+            transactions: Transactions::new(server),
+            progress: Progress::default(),
             shared,
             server,
             unseen,
             mode: Mode::Query,
             client_answers: false,
             command: Command::Other,
+            asked: 0,
+            start: 0,
             guessed: false,
-            stream: None,
+            is_certain: false,
+            is_torn: [false; 2],
+            block: Block::Outside,
             encoding: Encoding::Utf8,
             memory: Memory::default(),
             truncations: Vec::new(),
@@ -178,6 +227,12 @@ impl Session {
         self.mode != Mode::Query
     }
 
+    /// The connection was captured from its beginning on, or the server has said since that it waits for a query, and
+    /// nothing was lost after that.
+    pub fn is_certain(&self) -> bool {
+        self.is_certain
+    }
+
     /// How long the message is that begins here, in the present mode of the connection. It asks for more evidence than
     /// the message itself: what begins here may be the middle of a message whose beginning was lost, and a wrong length
     /// would swallow what follows. `available` bytes of the segment are left.
@@ -188,24 +243,41 @@ impl Session {
             Direction::Frontend => self.client_answers,
         };
         match size {
+            Size::Known(_) if streams && self.is_torn[direction as usize] && !probe::is_proved(direction, bytes, available) => {
+                Size::NotAMessage
+            }
             Size::Known(length) if streams => probe::in_stream(direction, bytes, length, available),
             size => size,
         }
     }
 
+    /// Bytes before the first message of the segment that shows this connection to be in a replication stream whose
+    /// start was not captured; None when there is none, or when the connection is known to do something else.
+    pub fn find_replication(&self, direction: Direction, bytes: &[u8], available: usize) -> Option<usize> {
+        if self.is_certain || self.in_copy() {
+            return None;
+        }
+        Some(probe::find_message(direction, bytes, available)).filter(|at| *at < available)
+    }
+
     /// A message of the connection, from its type byte (or, at startup, its length) on. `bytes` may be cut short.
     #[inline]
-    pub fn track(&mut self, direction: Direction, bytes: &[u8], reported: usize, position: u64) -> Record {
+    pub fn track(&mut self, direction: Direction, bytes: &[u8], reported: usize, at: At) -> Record {
+        self.is_torn[direction as usize] = false;
         match (bytes.first(), direction) {
             (Some(b'd'), _) => {
                 let payload = bytes.get(HEADER..).unwrap_or(&[]);
-                return self.track_copy_data(direction, payload, reported.saturating_sub(HEADER), position);
+                return self.track_copy_data(direction, payload, reported.saturating_sub(HEADER), at);
             }
             (Some(b'Q'), Direction::Frontend) => {
                 let text = bytes.get(HEADER..).unwrap_or(&[]);
                 // Half a command, cut off by the capture, would be taken for another one.
                 self.command = memchr::memchr(0, text).map_or(Command::Other, |end| Command::parse(&text[..end]));
                 self.client_answers = false;
+                self.asked = at.position;
+                if command::is_command(text) {
+                    return Record { content: Content::Command as u8, encoding: self.encoding as u8, ..Record::default() };
+                }
             }
             (Some(0), Direction::Frontend) => self.track_startup(bytes),
             (Some(b'S'), Direction::Backend) => self.track_parameters(bytes.get(HEADER..).unwrap_or(&[])),
@@ -223,6 +295,7 @@ impl Session {
                 self.command = Command::Other;
             }
             (Some(b'Z'), Direction::Backend) => {
+                self.is_certain = true;
                 self.mode = Mode::Query;
                 self.command = Command::Other;
             }
@@ -233,6 +306,7 @@ impl Session {
 
     /// StartupMessage: length, version, then parameters.
     fn track_startup(&mut self, bytes: &[u8]) {
+        self.is_certain = true;
         if bytes.get(4..6) == Some(&[0, 3]) {
             self.track_parameters(bytes.get(8..).unwrap_or(&[]));
         }
@@ -267,7 +341,7 @@ impl Session {
     /// CREATE_REPLICATION_SLOT has succeeded.
     fn remember_slot(&mut self) {
         if let Command::CreateReplicationSlot { slot, plugin: Some(plugin) } = &self.command {
-            let plugins = &mut self.shared.borrow_mut().plugins;
+            let plugins = &mut self.shared.plugins.borrow_mut();
             let key = (self.server, slot.clone());
             if plugins.len() < MAX_SLOTS || plugins.contains_key(&key) {
                 plugins.insert(key, plugin.clone());
@@ -279,21 +353,28 @@ impl Session {
     pub fn assume_replication(&mut self) {
         if !self.in_copy() {
             self.begin_replication();
+            self.set_block(Block::Unknown);
             self.guessed = true;
+            self.is_torn = [true; 2];
         }
     }
 
     /// CopyBothResponse: the last START_REPLICATION is accepted.
     fn begin_replication(&mut self) {
-        self.stream = None;
+        self.set_block(Block::Outside);
         self.last_lookup = None;
         self.memory.reset();
         self.wal.restart();
+        self.progress.reset();
+        self.transactions.reset(match &self.command {
+            Command::StartReplication(start) => start.slot.clone(),
+            _ => None,
+        });
         let payload = match &self.command {
             Command::StartReplication(start) if !start.logical => Payload::Physical,
             Command::StartReplication(start) => {
-                let shared = self.shared.borrow();
-                let plugin = start.slot.as_ref().and_then(|slot| shared.plugins.get(&(self.server, slot.clone())));
+                let plugins = self.shared.plugins.borrow();
+                let plugin = start.slot.as_ref().and_then(|slot| plugins.get(&(self.server, slot.clone())));
                 match plugin {
                     Some(plugin) if plugin == b"pgoutput" => Payload::Pgoutput,
                     None if start.is_for_pgoutput() => Payload::Pgoutput,
@@ -302,42 +383,89 @@ impl Session {
             }
             _ => self.unseen,
         };
+        self.start = if matches!(self.command, Command::StartReplication(_)) { self.asked } else { 0 };
         self.mode = Mode::Replication(payload);
         self.client_answers = true;
     }
 
+    /// Position of the START_REPLICATION of the stream that has begun last; 0 when it was not seen.
+    pub fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// The output plugin that a START_REPLICATION will use, as far as it is known.
+    pub fn plugin_of(&self, command: &[u8]) -> Option<Plugin> {
+        let Command::StartReplication(start) = Command::parse(command) else { return None };
+        let plugins = self.shared.plugins.borrow();
+        let plugin = start.slot.as_ref().and_then(|slot| plugins.get(&(self.server, slot.clone()))).cloned();
+        plugin.or_else(|| start.is_for_pgoutput().then(|| b"pgoutput".to_vec()))
+    }
+
     /// CopyData of a stream that the caller knows to be replication, from its first payload byte on.
-    pub fn track_replication(&mut self, direction: Direction, payload: &[u8], reported: usize, position: u64) -> Record {
+    pub fn track_replication(&mut self, direction: Direction, payload: &[u8], reported: usize, at: At) -> Record {
         if !matches!(self.mode, Mode::Replication(_)) {
             self.begin_replication();
         }
-        self.track_copy_data(direction, payload, reported, position)
+        self.track_copy_data(direction, payload, reported, at)
     }
 
     #[inline]
-    fn track_copy_data(&mut self, direction: Direction, payload: &[u8], reported: usize, position: u64) -> Record {
+    fn track_copy_data(&mut self, direction: Direction, payload: &[u8], reported: usize, at: At) -> Record {
         if direction == Direction::Frontend {
-            return match self.client_answers {
-                true => self.copy_data_record(Payload::Unknown, Record::FROM_CLIENT),
-                false => Record::default(),
-            };
+            if !self.client_answers {
+                return Record::default();
+            }
+            let mut record = self.copy_data_record(Payload::Unknown, Record::FROM_CLIENT);
+            if payload.first() == Some(&formats::STANDBY_STATUS_UPDATE.tag) {
+                const FIELDS: [Field; 3] = [Field::StandbyWriteLsn, Field::StandbyFlushLsn, Field::StandbyApplyLsn];
+                let told = FIELDS.map(|field| long(payload, formats::STANDBY_STATUS_UPDATE.offset(field)));
+                if let [Some(write), Some(flush), Some(apply)] = told {
+                    record.detail = self.progress.status([write, flush, apply], at);
+                }
+            }
+            return record;
         }
         match self.mode {
             Mode::Query => Record::default(),
-            Mode::Replication(kind) => {
-                let mut record = self.copy_data_record(kind, 0);
-                if kind == Payload::Pgoutput && payload.first() == Some(&b'w') {
-                    const XLOG_DATA: usize = crate::formats::XLOG_DATA.min_length();
-                    self.track_change(payload.get(XLOG_DATA..).unwrap_or(&[]), &mut record, position);
+            Mode::Replication(mut kind) => {
+                let mut inferred = 0;
+                if kind == Payload::Unknown && payload.first() == Some(&b'w') {
+                    kind = probe::payload(payload, reported);
+                    if kind != Payload::Unknown {
+                        self.mode = Mode::Replication(kind);
+                        inferred = Record::GUESSED;
+                    }
                 }
-                if kind == Payload::Physical && payload.first() == Some(&b'w') {
-                    record.relation = self.wal.track(payload, reported);
+                let mut record = self.copy_data_record(kind, inferred);
+                match payload.first() {
+                    Some(b'w') => {
+                        const HEADER: usize = formats::XLOG_DATA.min_length();
+                        self.progress.sent(long(payload, formats::XLOG_DATA.offset(Field::WalEnd)).unwrap_or(0));
+                        if kind == Payload::Pgoutput {
+                            let start = long(payload, formats::XLOG_DATA.offset(Field::WalStart)).unwrap_or(0);
+                            let message = Whole { bytes: payload.get(HEADER..).unwrap_or(&[]), reported: reported.saturating_sub(HEADER) };
+                            self.track_change(message, Some(start), &mut record, at);
+                        } else if kind == Payload::OtherPlugin {
+                            record.transaction = self.track_other(payload.get(HEADER..).unwrap_or(&[]), reported, at);
+                        } else if kind == Payload::Physical {
+                            record.detail = self.wal.track(payload, reported);
+                        }
+                    }
+                    Some(b'k') => {
+                        const KEEPALIVE: &formats::Message = &formats::PRIMARY_KEEPALIVE_MESSAGE;
+                        self.progress.sent(long(payload, KEEPALIVE.offset(Field::WalEnd)).unwrap_or(0));
+                        let asks = payload.get(KEEPALIVE.offset(Field::ReplyRequested)).is_some_and(|byte| *byte != 0);
+                        if self.progress.keepalive(asks, at) {
+                            record.flags |= Record::UNANSWERED;
+                        }
+                    }
+                    _ => {}
                 }
                 record
             }
             Mode::Backup(known) => {
                 let content = known.unwrap_or_else(|| {
-                    let tagged = payload.first() == Some(&b'n') && walk::fits(Layer::BaseBackup, payload, reported);
+                    let tagged = payload.first() == Some(&b'n') && walk::fits(Layer::BaseBackup, payload, reported, false);
                     if tagged {
                         Content::Backup
                     } else {
@@ -358,79 +486,219 @@ impl Session {
             payload: payload as u8,
             flags: flags | guessed,
             encoding: self.encoding as u8,
-            relation: 0,
+            ..Record::default()
         }
     }
 
     /// A pgoutput message without XLogData around it.
-    pub fn track_pgoutput(&mut self, message: &[u8], position: u64) -> Record {
+    pub fn track_pgoutput(&mut self, message: &[u8], reported: usize, at: At) -> Record {
         let mut record = Record {
             content: Content::Pgoutput as u8,
             payload: Payload::Pgoutput as u8,
             encoding: self.encoding as u8,
             ..Record::default()
         };
-        self.track_change(message, &mut record, position);
+        self.track_change(Whole { bytes: message, reported }, None, &mut record, at);
         record
     }
 
-    /// The open stream block, and the tables that the message describes or names. Only what can stand nowhere else than
-    /// outside a block closes it besides Stream Stop.
+    /// What another output plugin says of transactions.
+    fn track_other(&mut self, payload: &[u8], reported: usize, at: At) -> u32 {
+        let bytes = reported.saturating_sub(formats::XLOG_DATA.min_length());
+        let shared = self.shared.clone();
+        let transactions = &mut self.transactions;
+        let mark = plugins::mark(payload);
+        if mark == Mark::Inside {
+            return transactions.message(&shared.archive, None, false, at, bytes);
+        }
+        let archive = &mut *shared.archive.borrow_mut();
+        match mark {
+            Mark::Begin(xid) => transactions.begin(archive, xid.unwrap_or(0), 0, at, bytes).0,
+            Mark::Commit => transactions.commit(archive, 0, at, bytes),
+            Mark::Whole(xid) => {
+                transactions.begin(archive, xid, 0, at, 0);
+                transactions.commit(archive, 0, at, bytes)
+            }
+            Mark::Inside | Mark::None => 0,
+        }
+    }
+
+    /// Messages of this direction were not captured, or not taken for messages.
+    pub fn lose(&mut self, direction: Direction) {
+        self.is_torn[direction as usize] = true;
+        // The start of a stream may be among them.
+        self.is_certain = false;
+        match direction {
+            Direction::Frontend => self.progress.lose_answers(),
+            Direction::Backend => {
+                self.set_block(Block::Unknown);
+                self.transactions.lose();
+            }
+        }
+    }
+
+    /// What a message changes in the memory: the open block, its transaction, the tables that it describes or names.
+    /// `start` is the WAL start of its XLogData.
     #[inline]
-    fn track_change(&mut self, message: &[u8], record: &mut Record, position: u64) {
-        let Some(&tag) = message.first() else { return };
-        let number = |at: usize| message.get(at..at + 4).map(|n| u32::from_be_bytes([n[0], n[1], n[2], n[3]]));
+    fn track_change(&mut self, message: Whole, start: Option<u64>, record: &mut Record, at: At) {
+        let Whole { bytes, reported } = message;
+        let Some(&tag) = bytes.first() else { return };
+        let number = |at: usize| number(bytes, at);
         match tag {
             b'I' | b'U' | b'D' | b'R' | b'Y' | b'T' | b'M' => {
                 let mut body = 1;
-                if self.stream.is_some() {
+                let mut xid = None;
+                if self.is_streamed(message, start) {
                     record.flags |= Record::STREAMED;
+                    xid = number(body);
                     body += Format::Xid.min_length();
+                }
+                let is_change = matches!(tag, b'I' | b'U' | b'D');
+                let is_outside = tag == b'M' && bytes.get(body).is_none_or(|flags| flags & 1 == 0);
+                if !is_outside {
+                    record.transaction = self.transactions.message(&self.shared.archive, xid, is_change, at, reported);
+                    if self.block == Block::Inside(0) {
+                        self.set_block(Block::Inside(self.transactions.open_xid()));
+                    }
                 }
                 match tag {
                     b'I' | b'U' | b'D' => {
                         if let Some(oid) = number(body) {
-                            record.relation = self.relation_in_force(oid);
+                            record.detail = self.relation_in_force(oid);
                         }
                     }
                     b'R' => {
                         self.last_lookup = None;
-                        let description = message.get(body..).unwrap_or(&[]);
-                        record.relation = self.memory.add_relation(description, position, self.encoding, self.stream);
+                        let description = bytes.get(body..).unwrap_or(&[]);
+                        record.detail = self.memory.add_relation(description, at.position, self.encoding, self.stream());
                     }
-                    b'Y' => self.memory.add_type(message.get(body..).unwrap_or(&[])),
+                    b'Y' => self.memory.add_type(bytes.get(body..).unwrap_or(&[])),
                     b'T' => {
                         record.flags |= Record::TRUNCATES;
-                        record.relation = self.track_truncate(message.get(body..).unwrap_or(&[]));
+                        record.detail = self.track_truncate(bytes.get(body..).unwrap_or(&[]));
                     }
                     _ => {}
                 }
             }
-            b'S' => self.set_stream(Some(number(formats::STREAM_START.offset(Field::Xid)).unwrap_or(0))),
-            b'E' | b'B' | b'C' | b'b' | b'P' | b'K' | b'r' => self.set_stream(None),
-            b'c' | b'p' | b'A' => {
-                self.stream = None;
-                self.last_lookup = None;
-                let (message, keep) = match tag {
-                    b'c' => (&formats::STREAM_COMMIT, true),
-                    b'p' => (&formats::STREAM_PREPARE, true),
-                    _ => (&formats::STREAM_ABORT, false),
-                };
-                let xid = number(message.offset(Field::Xid));
-                // A subtransaction's abort leaves the rest of the transaction alone.
-                let ends = tag != b'A' || xid == number(message.offset(Field::Subxid));
-                if let (Some(xid), true) = (xid, ends) {
-                    self.memory.end_stream(xid, keep);
+            _ => self.track_transaction(tag, message, record, at),
+        }
+    }
+
+    /// Whether a message that has an xid only in a block has one.
+    #[inline]
+    fn is_streamed(&mut self, message: Whole, start: Option<u64>) -> bool {
+        match self.block {
+            Block::Outside => false,
+            Block::Inside(_) => true,
+            Block::Unknown => {
+                let proved = probe::is_streamed(message.bytes, message.reported, start);
+                match proved {
+                    Some(true) => self.set_block(Block::Inside(0)),
+                    Some(false) => self.set_block(Block::Outside),
+                    None => {}
                 }
+                proved == Some(true)
             }
-            _ => {}
+        }
+    }
+
+    /// A message about transactions. Each of them stands outside of blocks but for Stream Start, which begins one, and
+    /// Origin, which follows another.
+    fn track_transaction(&mut self, tag: u8, message: Whole, record: &mut Record, at: At) {
+        let Whole { bytes, reported } = message;
+        let Some(format) = formats::find(Layer::Pgoutput, tag) else { return };
+        let number = |field: Field| number(bytes, format.offset(field)).unwrap_or(0);
+        let long = |field: Field| long(bytes, format.offset(field)).unwrap_or(0);
+        let gid = || {
+            let left = bytes.get(format.offset(Field::Gid)..).unwrap_or(&[]);
+            &left[..memchr::memchr(0, left).unwrap_or(left.len())]
+        };
+        let shared = self.shared.clone();
+        let archive = &mut *shared.archive.borrow_mut();
+        let transactions = &mut self.transactions;
+        let mut block = Block::Outside;
+        let mut unfinished = false;
+        let mut end_lsn = None;
+        // Rows that a streamed transaction has described stay described when it is kept.
+        let mut ended_stream = None;
+        record.transaction = match tag {
+            b'B' | b'b' => {
+                let record_start = if tag == b'B' { Field::FinalLsn } else { Field::PrepareLsn };
+                let (index, before) = transactions.begin(archive, number(Field::Xid), long(record_start), at, reported);
+                unfinished = before;
+                index
+            }
+            b'O' => {
+                record.transaction = transactions.origin(archive, reported);
+                return;
+            }
+            b'S' => {
+                let first = bytes.get(format.offset(Field::FirstSegment)).is_some_and(|byte| *byte != 0);
+                let (index, before) = transactions.start_block(archive, number(Field::Xid), first, at, reported);
+                unfinished = before;
+                block = Block::Inside(number(Field::Xid));
+                index
+            }
+            b'E' => transactions.stop_block(reported),
+            b'C' => {
+                end_lsn = Some(long(Field::EndLsn));
+                transactions.commit(archive, long(Field::CommitLsn), at, reported)
+            }
+            b'P' => {
+                end_lsn = Some(long(Field::EndLsn));
+                transactions.prepare(archive, number(Field::Xid), gid(), at, reported)
+            }
+            b'K' => {
+                end_lsn = Some(long(Field::EndLsn));
+                transactions.finish_prepared(archive, number(Field::Xid), gid(), End::Commit, at)
+            }
+            b'r' => {
+                end_lsn = Some(long(Field::RollbackEndLsn));
+                transactions.finish_prepared(archive, number(Field::Xid), gid(), End::Rollback, at)
+            }
+            b'c' => {
+                end_lsn = Some(long(Field::EndLsn));
+                ended_stream = Some((number(Field::Xid), true));
+                transactions.end_stream(archive, number(Field::Xid), End::Commit, at, reported)
+            }
+            b'p' => {
+                end_lsn = Some(long(Field::EndLsn));
+                ended_stream = Some((number(Field::Xid), true));
+                transactions.prepare_stream(archive, number(Field::Xid), gid(), at, reported)
+            }
+            b'A' if number(Field::Xid) == number(Field::Subxid) => {
+                ended_stream = Some((number(Field::Xid), false));
+                transactions.end_stream(archive, number(Field::Xid), End::Rollback, at, reported)
+            }
+            b'A' => transactions.abort_part(archive, number(Field::Xid), number(Field::Subxid), at, reported),
+            _ => return,
+        };
+        if unfinished {
+            record.flags |= Record::UNFINISHED;
+        }
+        if let Some(end_lsn) = end_lsn {
+            record.flags |= Record::COMMITS;
+            record.detail = self.progress.commit(end_lsn, at);
+        }
+        if let Some((xid, keep)) = ended_stream {
+            self.last_lookup = None;
+            self.memory.end_stream(xid, keep);
+        }
+        self.set_block(block);
+    }
+
+    /// The transaction of the block that is open.
+    fn stream(&self) -> Option<u32> {
+        match self.block {
+            Block::Inside(xid) => Some(xid),
+            _ => None,
         }
     }
 
     #[inline]
-    fn set_stream(&mut self, stream: Option<u32>) {
-        if self.stream != stream {
-            self.stream = stream;
+    fn set_block(&mut self, block: Block) {
+        if self.block != block {
+            self.block = block;
             self.last_lookup = None;
         }
     }
@@ -440,7 +708,7 @@ impl Session {
         match self.last_lookup {
             Some((last, index)) if last == oid => index,
             _ => {
-                let index = self.memory.index_in_force(oid, self.stream);
+                let index = self.memory.index_in_force(oid, self.stream());
                 self.last_lookup = Some((oid, index));
                 index
             }
@@ -454,7 +722,7 @@ impl Session {
             return 0;
         }
         let relations = oids.chunks_exact(4).map(|oid| {
-            let index = self.memory.index_in_force(u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]]), self.stream);
+            let index = self.memory.index_in_force(u32::from_be_bytes([oid[0], oid[1], oid[2], oid[3]]), self.stream());
             self.memory.version(index).map(|version| version.relation.clone())
         });
         let relations: Box<[_]> = relations.collect();
@@ -465,41 +733,71 @@ impl Session {
         self.truncations.len() as u32
     }
 
-    /// The WAL records that begin or end in the record's message, an XLogData of a physical stream.
-    pub fn wal_records<'c>(&self, record: &Record, message: &'c [u8]) -> impl Iterator<Item = wal::WalRecord> + use<'c> {
-        self.names(record).wal.map(|chunk| chunk.records(message)).into_iter().flatten()
+    /// What the session knows of the record's message beyond its bytes. Later tracking adds what was still to come, such
+    /// as the end of a transaction, and changes nothing else.
+    pub fn known(&self, record: &Record) -> Known<'_> {
+        let mut known = Known { transaction: self.shared.archive.borrow().facts(record.transaction), ..Known::default() };
+        match record.flags & (Record::TRUNCATES | Record::COMMITS | Record::FROM_CLIENT) {
+            Record::TRUNCATES => {
+                let list = (record.detail as usize).checked_sub(1).and_then(|i| self.truncations.get(i));
+                known.truncated = list.map_or(&[], |list| list);
+            }
+            Record::COMMITS => known.acknowledgement = self.progress.acknowledgement(record.detail),
+            Record::FROM_CLIENT => known.status = self.progress.status_at(record.detail),
+            _ if record.payload() == Payload::Pgoutput => {
+                if let Some(version) = self.memory.version(record.detail) {
+                    (known.relation, known.position) = (Some(&*version.relation), version.position);
+                }
+            }
+            _ if record.payload() == Payload::Physical => known.wal = self.wal.chunk(record.detail),
+            _ => {}
+        }
+        known
     }
 
-    /// What the record's message says about tables beyond its bytes. Nothing of it is changed by later tracking.
-    pub fn names(&self, record: &Record) -> Names<'_> {
-        if record.payload() == Payload::Physical {
-            return Names { relation: None, position: 0, truncated: &[], wal: self.wal.chunk(record.relation) };
-        }
-        if record.flags & Record::TRUNCATES != 0 {
-            let list = (record.relation as usize).checked_sub(1).and_then(|i| self.truncations.get(i));
-            return Names { relation: None, position: 0, truncated: list.map_or(&[], |list| list), wal: None };
-        }
-        let version = self.memory.version(record.relation);
-        Names {
-            relation: version.map(|version| &*version.relation),
-            position: version.map_or(0, |version| version.position),
-            truncated: &[],
-            wal: None,
-        }
+    /// The WAL records that begin or end in the record's message, an XLogData of a physical stream.
+    pub fn wal_records<'c>(&self, record: &Record, message: &'c [u8]) -> impl Iterator<Item = wal::WalRecord> + use<'c> {
+        self.known(record).wal.map(|chunk| chunk.records(message)).into_iter().flatten()
+    }
+
+    /// The commits that a status update acknowledges, with the time that each took.
+    pub fn acknowledges(&self, record: &Record) -> impl Iterator<Item = Acknowledgement> + '_ {
+        let status = if record.from_client() { self.progress.status_at(record.detail) } else { None };
+        status.into_iter().flat_map(|status| self.progress.acknowledges(status))
     }
 }
 
-/// Names for one message, from the memory of its session.
-#[derive(Clone, Copy, Debug)]
-pub struct Names<'a> {
+/// A message, as far as it was captured, and its length on the wire.
+#[derive(Clone, Copy)]
+struct Whole<'m> {
+    bytes: &'m [u8],
+    reported: usize,
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// What the memory of a session has on one message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
     /// The Relation of a row message, or that which a Relation message describes.
     pub relation: Option<&'a Relation>,
     /// Where it was described.
-    pub position: u64,
+    pub position: u32,
     /// The Relations of a Truncate's tables, as far as they are known.
     pub truncated: &'a [Option<Rc<Relation>>],
     /// How the WAL in the message begins.
     pub wal: Option<wal::Chunk<'a>>,
+    pub transaction: Option<Facts>,
+    /// Of a commit or its kin.
+    pub acknowledgement: Option<Acknowledgement>,
+    /// Of a status update.
+    pub status: Option<Status>,
 }
 
 /// Tables of one Truncate that are looked up.
@@ -519,7 +817,7 @@ mod tests {
 
     fn track(session: &mut Session, direction: Direction, letter: u8, body: &[u8]) -> Record {
         let bytes = message(letter, body);
-        session.track(direction, &bytes, bytes.len(), 0)
+        session.track(direction, &bytes, bytes.len(), At::default())
     }
 
     fn query(session: &mut Session, text: &str) {
@@ -553,7 +851,7 @@ mod tests {
 
     #[test]
     fn start_replication_decides_the_payload() {
-        let shared: Rc<RefCell<Shared>> = Rc::default();
+        let shared: Rc<Shared> = Rc::default();
         let answered = |server: u64, commands: &[&str], failed: bool| {
             let mut s = Session::new(shared.clone(), server, Payload::Unknown);
             for text in commands {
@@ -587,7 +885,7 @@ mod tests {
         let mut s = session();
         let text = b"START_REPLICATION SLOT a LOGICAL 0/0 (proto_version '1', publication_names 'p')\0";
         let whole = message(b'Q', text);
-        s.track(Direction::Frontend, &whole[..50], whole.len(), 0);
+        s.track(Direction::Frontend, &whole[..50], whole.len(), At::default());
         track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
         assert_eq!(track(&mut s, Direction::Backend, b'd', b"w").payload(), Payload::Unknown);
     }
@@ -596,14 +894,14 @@ mod tests {
     fn a_told_command_begins_a_new_stream() {
         let mut s = session();
         s.command(b"START_REPLICATION 0/0");
-        assert_eq!(s.track_replication(Direction::Backend, b"w", 1, 0).payload(), Payload::Physical);
+        assert_eq!(s.track_replication(Direction::Backend, b"w", 1, At::default()).payload(), Payload::Physical);
         s.command(b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '2', publication_names 'p')");
         let data = |change: &[u8]| [b"w".as_slice(), &[0; 24], change].concat();
         let start = data(b"S\0\0\x03\x20\x01");
-        assert_eq!(s.track_replication(Direction::Backend, &start, start.len(), 0).payload(), Payload::Pgoutput);
+        assert_eq!(s.track_replication(Direction::Backend, &start, start.len(), At::default()).payload(), Payload::Pgoutput);
         s.command(b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '2', publication_names 'p')");
         let insert = data(b"I");
-        assert!(!s.track_replication(Direction::Backend, &insert, insert.len(), 0).has_xid());
+        assert!(!s.track_replication(Direction::Backend, &insert, insert.len(), At::default()).has_xid());
     }
 
     #[test]

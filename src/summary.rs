@@ -4,23 +4,29 @@ use std::ffi::CStr;
 use std::fmt::Write;
 use std::mem::MaybeUninit;
 
+use crate::command::without_zero;
+use crate::encoding::Encoding;
 use crate::fields::{Field, Kind, FIELDS};
-use crate::session::{Content, Direction, Names, Payload, Record};
+use crate::session::{Content, Direction, Known, Payload, Record};
 use crate::value::Lsn;
 use crate::walk::{Out, Span, Walk, STEP};
 
+/// Characters of another plugin's text that are shown.
+const MAX_TEXT: usize = 80;
+
 /// Writes for example `Begin 761`, `Relation public.t`, `Keepalive 0/1661E08`.
-pub fn write(record: Record, bytes: &[u8], reported: usize, names: Option<Names>, to: &mut dyn Write) -> std::fmt::Result {
+pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>, to: &mut dyn Write) -> std::fmt::Result {
     match record.content() {
         Content::Other => return Ok(()),
         Content::UntaggedBackup => return write!(to, "Backup data, {reported} bytes"),
         Content::Unaligned => return write!(to, "Part of a message"),
+        Content::Command => return Encoding::from_number(record.encoding).write(without_zero(bytes), to),
         _ => {}
     }
     if bytes.is_empty() {
         return write!(to, "CopyData, {reported} bytes");
     }
-    let mut walk = Walk::new(record, bytes, reported, names, false);
+    let mut walk = Walk::new(record, bytes, reported, known, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     // What tells a message apart stands within its first fields.
     let mut text = [MaybeUninit::uninit(); 512];
@@ -38,6 +44,19 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, names: Option<Names>
     if message.tag == b'w' {
         let length = out.written().iter().find(|span| span.field == Field::Data as u16).map_or(0, |span| span.length);
         let start = out.written().iter().find(|span| span.field == Field::WalStart as u16).map_or(0, |span| span.number);
+        if let Some(text) = out.written().iter().find(|span| span.field == Field::DataText as u16) {
+            // What another plugin wrote says more than its length.
+            let mut length = 0;
+            for word in text.as_str().split_ascii_whitespace() {
+                length += word.chars().count() + 1;
+                if length > MAX_TEXT {
+                    let end = word.char_indices().nth(MAX_TEXT).map_or(word.len(), |(at, _)| at);
+                    return write!(to, " {}…", if length > word.chars().count() + 1 { "" } else { &word[..end] });
+                }
+                write!(to, " {word}")?;
+            }
+            return Ok(());
+        }
         return write!(to, " {}, {length} bytes", Lsn(start));
     }
     // The table of a change; a Relation message names it itself.

@@ -3,12 +3,15 @@
 use std::fmt::{self, Write};
 use std::mem::MaybeUninit;
 
+use crate::command;
 use crate::decode;
 use crate::encoding::Encoding;
 use crate::fields::{Field, Kind};
-use crate::formats::{find, Format, Item, Layer, Message, Presence, TUPLE_COLUMN, TUPLE_DATA};
+use crate::formats::{find, Format, Item, Layer, Message, Presence, TUPLE_COLUMN, TUPLE_DATA, XLOG_DATA};
 use crate::relation::{Column, RowContext};
-use crate::session::{Content, Names, Payload, Record};
+use crate::session::{Content, Known, Payload, Record};
+use crate::transaction::Outcome;
+use crate::value;
 use crate::wal_walk::WalWalk;
 
 /// One field of a message: where it is and what it says.
@@ -176,9 +179,12 @@ fn value_at(bytes: &[u8], at: usize) -> Option<(Value<'_>, usize)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Start,
+    /// Of a logical message, before its fields.
+    Transaction,
     Items,
     Columns,
     Wal,
+    Command,
     Done,
 }
 
@@ -190,7 +196,7 @@ pub struct Walk<'a> {
     /// Length of the message on the wire, at least that of `bytes`.
     reported: usize,
     record: Record,
-    names: Option<Names<'a>>,
+    known: Option<Known<'a>>,
     /// Groups get labels that name and show what is in them.
     labels: bool,
     encoding: Encoding,
@@ -217,17 +223,18 @@ pub struct Walk<'a> {
     old_is_row: bool,
     /// The pages and records of physical WAL.
     wal: Option<WalWalk<'a>>,
+    reader: command::Reader,
 }
 
 impl<'a> Walk<'a> {
-    /// `reported` is the length on the wire; `bytes` what the capture kept of it. Without `names` only what is on the
+    /// `reported` is the length on the wire; `bytes` what the capture kept of it. Without `known` only what is on the
     /// wire is shown.
-    pub fn new(record: Record, bytes: &'a [u8], reported: usize, names: Option<Names<'a>>, labels: bool) -> Walk<'a> {
+    pub fn new(record: Record, bytes: &'a [u8], reported: usize, known: Option<Known<'a>>, labels: bool) -> Walk<'a> {
         Walk {
             bytes: &bytes[..bytes.len().min(reported)],
             reported,
             record,
-            names,
+            known,
             labels,
             encoding: Encoding::from_number(record.encoding),
             stage: if record.content() == Content::Other { Stage::Done } else { Stage::Start },
@@ -245,6 +252,7 @@ impl<'a> Walk<'a> {
             old_left: 0,
             old_is_row: false,
             wal: None,
+            reader: command::Reader::default(),
         }
     }
 
@@ -271,6 +279,8 @@ impl<'a> Walk<'a> {
             Stage::Columns => self.columns(out),
             Stage::Wal => self.wal(out),
             Stage::Start => self.start(out),
+            Stage::Transaction => self.transaction(out),
+            Stage::Command => self.command(out),
             Stage::Done => {}
         }
     }
@@ -278,14 +288,19 @@ impl<'a> Walk<'a> {
     fn start(&mut self, out: &mut Out) {
         if self.record.flags & Record::GUESSED != 0 {
             self.record.flags &= !Record::GUESSED;
-            return self.note(
-                out,
-                Field::NoteGuessed,
-                format_args!("no START_REPLICATION was seen; the stream was guessed from this message"),
-            );
+            let from = match (self.bytes.first(), self.record.payload()) {
+                (Some(b'w'), Payload::Pgoutput) => {
+                    "its payload is read as pgoutput, as its two positions are equal and it fits to the last byte"
+                }
+                (Some(b'w'), Payload::Physical) => "its payload is read as WAL, as its two positions differ",
+                (Some(b'w'), Payload::OtherPlugin) => "its payload is text of another plugin, as its two positions are equal",
+                _ => "the stream was found by the length and the clock of this message",
+            };
+            return self.note(out, Field::NoteGuessed, format_args!("no START_REPLICATION was seen; {from}"));
         }
         let layer = match self.record.content() {
             Content::Other => return self.stage = Stage::Done,
+            Content::Command => return self.stage = Stage::Command,
             Content::UntaggedBackup => {
                 return self.rest(out, Field::BackupData);
             }
@@ -309,7 +324,28 @@ impl<'a> Walk<'a> {
             Content::Backup => Layer::BaseBackup,
             Content::Pgoutput => Layer::Pgoutput,
         };
+        if self.record.flags & Record::UNANSWERED != 0 {
+            const WORDS: &str = "an earlier keepalive has asked for a reply; none was seen before this one";
+            self.note_words(out, Field::NoteNoReply, WORDS);
+        }
         self.enter(out, layer);
+    }
+
+    /// The next part of a replication command.
+    fn command(&mut self, out: &mut Out) {
+        let bytes = self.bytes;
+        let Some(part) = self.reader.next(command::without_zero(bytes)) else { return self.stage = Stage::Done };
+        self.pos = part.range.start;
+        let length = part.range.len();
+        match part.value {
+            command::Value::Number(number) => self.push_number(out, part.field, length, number),
+            command::Value::Text(_) => self.push_text(out, part.field, length, length),
+            value => {
+                let (from, limit, encoding) = (out.text_len, out.text_limit(), self.encoding);
+                let _ = out.limited(limit, |out| value.write(out, |bytes, out| encoding.write(bytes, out)));
+                self.push_generated(out, part.field, length, from);
+            }
+        }
     }
 
     /// Begins the message of `layer` at the present position.
@@ -346,8 +382,8 @@ impl<'a> Walk<'a> {
             return self.undecoded(out);
         };
         if layer == Layer::Pgoutput {
-            let names = self.names.and_then(|names| names.relation);
-            match names {
+            let relation = self.known.and_then(|known| known.relation);
+            match relation {
                 Some(relation) if self.labels => {
                     self.group_with(out, Field::MessageGroup, 0, |out| write!(out, "{} {}", message.short, relation.table))
                 }
@@ -361,6 +397,100 @@ impl<'a> Walk<'a> {
         self.marked = false;
         self.done = 0;
         self.stage = Stage::Items;
+        if layer == Layer::Pgoutput && self.known.is_some() {
+            self.transaction_notes(out);
+            self.stage = Stage::Transaction;
+        }
+    }
+
+    /// What is worth a remark about the message's place in its transaction.
+    #[inline]
+    fn transaction_notes(&mut self, out: &mut Out) {
+        if self.record.flags & Record::UNFINISHED != 0 {
+            const WORDS: &str = "the transaction before this one has not come to its end in this capture";
+            self.note_words(out, Field::NoteUnfinished, WORDS);
+        }
+        let ends = matches!(self.message.tag, b'C' | b'c' | b'P' | b'p');
+        if ends && self.known.and_then(|known| known.transaction).is_some_and(|transaction| transaction.begin == 0) {
+            self.note_words(out, Field::NoteBeginNotSeen, "the beginning of this transaction was not captured");
+        }
+        match self.message.tag {
+            b'A' => self.note_words(out, Field::NoteRollback, "the publisher has rolled this back"),
+            b'r' => self.note_words(out, Field::NoteRollback, "the prepared transaction was rolled back"),
+            _ => {}
+        }
+    }
+
+    /// The message's transaction: which, from where to where, and at its end what it was.
+    fn transaction(&mut self, out: &mut Out) {
+        self.stage = Stage::Items;
+        let Some(known) = self.known else { return };
+        if let Some(transaction) = known.transaction {
+            for (field, number) in [
+                (Field::TxnXid, transaction.xid),
+                (Field::TxnBegin, transaction.begin),
+                (Field::TxnPrepare, transaction.prepare),
+                (Field::TxnEnd, transaction.end),
+            ] {
+                if number != 0 {
+                    self.push_number(out, field, 0, number.into());
+                }
+            }
+            if transaction.outcome != Outcome::Unknown {
+                self.push_static(out, Field::TxnOutcome, transaction.outcome.words());
+            }
+            if matches!(self.message.tag, b'C' | b'c' | b'P' | b'p') {
+                if let Some((changes, bytes)) = transaction.counts {
+                    self.push_number(out, Field::TxnChanges, 0, changes.into());
+                    self.push_number(out, Field::TxnBytes, 0, bytes);
+                }
+                if let Some(duration) = transaction.duration {
+                    self.push_number(out, Field::TxnDuration, 0, duration as u64);
+                }
+            }
+        }
+        if let Some(delay) = self.delay().filter(|_| known.transaction.is_none_or(|transaction| !transaction.has_origin)) {
+            self.push_number(out, Field::DelaySend, 0, delay as u64);
+        }
+        if let Some(acknowledgement) = known.acknowledgement.filter(|acknowledgement| acknowledgement.position != 0) {
+            self.push_number(out, Field::AckFrame, 0, acknowledgement.position.into());
+            if let Some(elapsed) = acknowledgement.elapsed {
+                self.push_number(out, Field::AckTime, 0, elapsed as u64);
+            }
+        }
+    }
+
+    /// Nanoseconds from the commit or prepare to its sending, by the server's clock.
+    fn delay(&self) -> Option<i64> {
+        let field = match self.message.tag {
+            b'C' | b'c' | b'K' => Field::CommitTime,
+            b'P' | b'p' => Field::PrepareTime,
+            b'r' => Field::RollbackTime,
+            _ => return None,
+        };
+        if self.record.content() != Content::CopyData {
+            return None;
+        }
+        let time = |at: usize| Some(i64::from_be_bytes(self.bytes.get(at..at + 8)?.try_into().ok()?));
+        let sent = time(XLOG_DATA.offset(Field::SendTime))?;
+        let done = time(self.pos + self.message.offset(field))?;
+        // 0 is no clock: some servers that are not PostgreSQL send it.
+        let finite = [sent, done].iter().all(|time| *time != 0 && matches!(value::Time::from_wire(*time), value::Time::At(..)));
+        sent.checked_sub(done).filter(|_| finite)?.checked_mul(1000)
+    }
+
+    /// How far behind the sender a position of the receiver is.
+    fn lag(&mut self, out: &mut Out, bit: u8, field: Field, position: u64) {
+        let Some(status) = self.known.and_then(|known| known.status) else { return };
+        if position == 0 {
+            return;
+        }
+        if status.sent != 0 {
+            self.push_number(out, field, 0, status.sent.saturating_sub(position));
+        }
+        if status.backwards & bit != 0 {
+            self.note_words(out, Field::NoteBackwards, "this position is below the one that the receiver told before");
+        }
     }
 
     fn item(&mut self, out: &mut Out) {
@@ -400,7 +530,15 @@ impl<'a> Walk<'a> {
                     self.table(out);
                 }
             }
-            Format::Int64 | Format::Lsn | Format::Time => _ = self.fixed::<8>(out, item),
+            Format::Int64 | Format::Lsn | Format::Time => {
+                let number = self.fixed::<8>(out, item);
+                match item.field {
+                    Field::StandbyWriteLsn => self.lag(out, 1, Field::LagWrite, number),
+                    Field::StandbyFlushLsn => self.lag(out, 2, Field::LagFlush, number),
+                    Field::StandbyApplyLsn => self.lag(out, 4, Field::LagApply, number),
+                    _ => {}
+                }
+            }
             Format::Count16 => self.count = self.fixed::<2>(out, item) as u32,
             Format::Count32 => self.count = self.fixed::<4>(out, item) as u32,
             Format::Length32 => {
@@ -424,8 +562,8 @@ impl<'a> Walk<'a> {
                     let from = self.pos;
                     self.bytes_to(out, item.field, end);
                     self.done_if_cut(out, item.field);
-                    if item.field == Field::DecodingMessageContent && self.names.is_some() {
-                        self.content_text(out, from);
+                    if item.field == Field::DecodingMessageContent && self.known.is_some() {
+                        self.text_of(out, Field::DecodingMessageText, from);
                     }
                 }
             }
@@ -446,7 +584,7 @@ impl<'a> Walk<'a> {
                 _ => "Old row",
             };
             self.tuple = letter;
-            match self.names.and_then(|names| names.relation) {
+            match self.known.and_then(|known| known.relation) {
                 Some(relation) if self.labels => {
                     let from = self.pos + 1;
                     self.group_with(out, Field::TupleGroup, 0, |out| self.row_label(out, label, &relation.columns, from))
@@ -525,8 +663,15 @@ impl<'a> Walk<'a> {
         if field == Field::Data && self.record.payload() == Payload::Physical && self.pos < self.bytes.len() {
             return self.begin_wal(out);
         }
+        let from = self.pos;
         self.bytes_to(out, field, self.reported);
         self.done_if_cut(out, field);
+        if field == Field::Data && self.record.payload() == Payload::OtherPlugin && self.known.is_some() {
+            self.text_of(out, Field::DataText, from);
+            if self.stage != Stage::Done {
+                self.transaction(out);
+            }
+        }
         if self.stage == Stage::Start {
             self.finish(out);
         }
@@ -537,8 +682,8 @@ impl<'a> Walk<'a> {
     fn begin_wal(&mut self, out: &mut Out) {
         let length = self.bytes.len() - self.pos;
         self.push_bytes(out, Field::Data, length, length);
-        if let Some(names) = self.names {
-            match names.wal {
+        if let Some(known) = self.known {
+            match known.wal {
                 Some(chunk) => self.wal = Some(WalWalk::new(chunk, self.bytes, self.labels)),
                 None => self.note_words(out, Field::NoteWalNotLocated, "too much WAL came before to remember where this begins"),
             }
@@ -574,7 +719,7 @@ impl<'a> Walk<'a> {
         if self.tuple != b'N' {
             (self.old, self.old_left, self.old_is_row) = (self.pos, self.count, self.tuple == b'O');
         }
-        if let Some(relation) = self.names.and_then(|names| names.relation) {
+        if let Some(relation) = self.known.and_then(|known| known.relation) {
             let (count, known) = (self.count, relation.columns.len());
             if known != count as usize {
                 self.note(out, Field::NoteColumnCount, format_args!("{count} values, {} has {known} columns", relation.table));
@@ -584,7 +729,7 @@ impl<'a> Walk<'a> {
 
     /// The columns of a tuple: the table `TUPLE_COLUMN`, written out because most of all bytes go through here.
     fn columns(&mut self, out: &mut Out) {
-        let relation = self.names.and_then(|names| names.relation);
+        let relation = self.known.and_then(|known| known.relation);
         while out.has_room() {
             if self.done == self.count {
                 self.depth -= 1;
@@ -716,7 +861,7 @@ impl<'a> Walk<'a> {
     }
 
     fn decode(&self, column: &Column, bytes: &[u8], out: &mut Out) -> Result<(), decode::Error> {
-        match self.names.and_then(|names| names.relation) {
+        match self.known.and_then(|known| known.relation) {
             Some(relation) => decode::decode(column.type_oid, bytes, &RowContext { relation, encoding: self.encoding }, out),
             None => Ok(()),
         }
@@ -779,10 +924,10 @@ impl<'a> Walk<'a> {
 
     /// The table of the message, and where it was described.
     fn table(&mut self, out: &mut Out) {
-        let Some(names) = self.names else { return };
+        let Some(known) = self.known else { return };
         let relation = match self.message.tag {
-            b'T' => names.truncated.get(self.done as usize - 1).and_then(|relation| relation.as_deref()),
-            _ => names.relation,
+            b'T' => known.truncated.get(self.done as usize - 1).and_then(|relation| relation.as_deref()),
+            _ => known.relation,
         };
         let Some(relation) = relation else {
             const WORDS: &str = "no Relation message for this OID was seen: names and types are not known";
@@ -793,16 +938,16 @@ impl<'a> Walk<'a> {
         };
         self.push_static(out, Field::Table, &relation.table);
         if !matches!(self.message.tag, b'R' | b'T') {
-            self.push_number(out, Field::RelationFrame, 0, names.position);
+            self.push_number(out, Field::RelationFrame, 0, known.position.into());
         }
     }
 
-    /// The content of a decoding message as text, where it is UTF-8 without control characters.
-    fn content_text(&mut self, out: &mut Out, from: usize) {
+    /// The bytes from `from` on as text, where they are UTF-8 without control characters.
+    fn text_of(&mut self, out: &mut Out, field: Field, from: usize) {
         let bytes = &self.bytes[from..self.pos.min(self.bytes.len())];
         let is_text = |text: &str| !text.is_empty() && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
         if self.stage != Stage::Done && std::str::from_utf8(bytes).is_ok_and(is_text) {
-            out.push(Span { text_length: bytes.len() as u32, text: bytes.as_ptr(), ..self.generated(Field::DecodingMessageText) });
+            out.push(Span { text_length: bytes.len() as u32, text: bytes.as_ptr(), ..self.generated(field) });
         }
     }
 
@@ -817,7 +962,7 @@ impl<'a> Walk<'a> {
                 if self.pos == self.reported {
                     return self.short(out, part.items[0].field, part.items[0].format.min_length());
                 }
-                let column = self.names.and_then(|names| names.relation?.columns.get(self.done as usize - 1));
+                let column = self.known.and_then(|known| known.relation?.columns.get(self.done as usize - 1));
                 match column {
                     Some(column) if self.labels => {
                         let key = if column.key { " (key)" } else { "" };
@@ -1072,15 +1217,17 @@ impl fmt::Display for Which {
     }
 }
 
-/// Whether the bytes are exactly one message of the layer, nothing missing and nothing left.
-pub fn fits(layer: Layer, bytes: &[u8], reported: usize) -> bool {
+/// Whether the bytes are exactly one message of the layer, nothing missing and nothing left; `streamed` when it is one
+/// of a stream block.
+pub fn fits(layer: Layer, bytes: &[u8], reported: usize, streamed: bool) -> bool {
     let content = match layer {
         Layer::BaseBackup => Content::Backup,
         Layer::Pgoutput => Content::Pgoutput,
         _ => Content::CopyData,
     };
     let from_client = if layer == Layer::WalsenderFrontend { Record::FROM_CLIENT } else { 0 };
-    let record = Record { content: content as u8, flags: from_client, ..Record::default() };
+    let has_xid = if streamed { Record::STREAMED } else { 0 };
+    let record = Record { content: content as u8, flags: from_client | has_xid, ..Record::default() };
     let mut walk = Walk::new(record, bytes, reported, None, false);
     let mut spans = [MaybeUninit::uninit(); 4 * STEP];
     loop {

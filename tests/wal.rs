@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use pgrepl::fields::{Kind, FIELDS};
 use pgrepl::rmgr::{OperationName, RmgrName};
-use pgrepl::session::{Direction, Payload, Record, Session};
+use pgrepl::session::{At, Direction, Payload, Record, Session};
 use pgrepl::value::Lsn;
 use pgrepl::walk::{Out, Walk};
 
@@ -106,7 +106,7 @@ struct Seen {
 const XLOG_DATA: usize = 25;
 
 fn walk(session: &Session, record: Record, bytes: &[u8], reported: usize, labels: bool) -> Vec<Seen> {
-    let mut walk = Walk::new(record, bytes, reported, Some(session.names(&record)), labels);
+    let mut walk = Walk::new(record, bytes, reported, Some(session.known(&record)), labels);
     let mut spans = [MaybeUninit::uninit(); 64];
     let mut text = [MaybeUninit::uninit(); 4096];
     let mut all = Vec::new();
@@ -208,7 +208,7 @@ fn stream(start: u64, wal: &[u8], sizes: &mut dyn FnMut() -> usize) -> Found {
     while at < wal.len() {
         let length = sizes().min(wal.len() - at);
         let message = xlog_data(start + at as u64, &wal[at..at + length]);
-        let record = session.track_replication(Direction::Backend, &message, message.len(), 0);
+        let record = session.track_replication(Direction::Backend, &message, message.len(), At::default());
         sent.push((record, message));
         at += length;
     }
@@ -656,7 +656,7 @@ fn short_snap_lengths_and_lost_messages() {
             }
             sent += 1;
             let kept = &message[..captured.min(message.len())];
-            let record = session.track_replication(Direction::Backend, kept, message.len(), 0);
+            let record = session.track_replication(Direction::Backend, kept, message.len(), At::default());
             let spans = walk(&session, record, kept, message.len(), true);
             if kept.len() >= XLOG_DATA {
                 check_tiling(&spans, kept.len());
@@ -682,9 +682,9 @@ fn a_new_stream_begins_anew() {
     let wal = small();
     let mut session = session();
     let message = xlog_data(wal.start, &wal.bytes[..10_000]);
-    let first = session.track_replication(Direction::Backend, &message, message.len(), 0);
+    let first = session.track_replication(Direction::Backend, &message, message.len(), At::default());
     session.command(b"START_REPLICATION 0/0 TIMELINE 2");
-    let second = session.track_replication(Direction::Backend, &message, message.len(), 0);
+    let second = session.track_replication(Direction::Backend, &message, message.len(), At::default());
     let spans = walk(&session, first, &message, message.len(), true);
     assert_eq!(spans, walk(&session, second, &message, message.len(), true));
     check_tiling(&spans, message.len());
@@ -695,7 +695,7 @@ fn a_new_stream_begins_anew() {
     assert_eq!(out.len, 5);
     // Logical streams and unknown ones are left alone.
     let mut logical = Session::new(Rc::default(), 0, Payload::OtherPlugin);
-    let record = logical.track_replication(Direction::Backend, &message, message.len(), 0);
+    let record = logical.track_replication(Direction::Backend, &message, message.len(), At::default());
     assert!(walk(&logical, record, &message, message.len(), true).iter().all(|span| !span.name.starts_with("pgrepl.wal.")));
 }
 
@@ -735,7 +735,7 @@ fn damage_stops_nothing() {
             let position = start.wrapping_add(at as u64);
             let message = [b"w".as_slice(), &position.to_be_bytes(), &[0; 16], &bytes[at..at + length]].concat();
             let kept = if random() % 10 == 0 { random() as usize % message.len() } else { message.len() };
-            let record = session.track_replication(Direction::Backend, &message[..kept], message.len(), 0);
+            let record = session.track_replication(Direction::Backend, &message[..kept], message.len(), At::default());
             sent.push((record, message, kept, session.wal_records(&record, &[]).count()));
             at += length;
         }
@@ -760,7 +760,7 @@ fn damage_stops_nothing() {
 fn swapped(wal: &Wal) -> Vec<u8> {
     let mut session = session();
     let message = xlog_data(wal.start, &wal.bytes);
-    let record = session.track_replication(Direction::Backend, &message, message.len(), 0);
+    let record = session.track_replication(Direction::Backend, &message, message.len(), At::default());
     let mut bytes = wal.bytes.clone();
     let (mut in_page, mut parts, mut of_record) = (false, Vec::new(), Vec::new());
     for span in walk(&session, record, &message, message.len(), false) {

@@ -8,6 +8,9 @@ pub mod c {
     include!(concat!(env!("OUT_DIR"), "/pgrepl.rs"));
 }
 
+/// PGREPL_TIME_UNKNOWN, which bindgen passes over as it is another macro.
+pub const TIME_UNKNOWN: i64 = i64::MIN;
+
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::mem::{size_of, MaybeUninit};
@@ -16,7 +19,7 @@ use std::mem::{size_of, MaybeUninit};
 pub struct Session {
     capture: *mut c::pgrepl_capture,
     pub session: *mut c::pgrepl_session,
-    position: Cell<u64>,
+    position: Cell<u32>,
 }
 
 impl Session {
@@ -45,7 +48,16 @@ impl Session {
 
     pub fn message(&self, direction: c::pgrepl_direction, bytes: &[u8]) -> c::pgrepl_record {
         self.track(|record| unsafe {
-            c::pgrepl_session_track(self.session, direction.into(), self.next_position(), bytes.as_ptr(), bytes.len(), bytes.len(), record)
+            c::pgrepl_session_track(
+                self.session,
+                direction.into(),
+                self.next_position(),
+                TIME_UNKNOWN,
+                bytes.as_ptr(),
+                bytes.len(),
+                bytes.len(),
+                record,
+            )
         })
     }
 
@@ -55,6 +67,7 @@ impl Session {
                 self.session,
                 direction.into(),
                 self.next_position(),
+                TIME_UNKNOWN,
                 payload.as_ptr(),
                 payload.len(),
                 payload.len(),
@@ -65,12 +78,20 @@ impl Session {
 
     pub fn pgoutput_message(&self, bytes: &[u8]) -> c::pgrepl_record {
         self.track(|record| unsafe {
-            c::pgrepl_session_track_pgoutput(self.session, self.next_position(), bytes.as_ptr(), bytes.len(), bytes.len(), record)
+            c::pgrepl_session_track_pgoutput(
+                self.session,
+                self.next_position(),
+                TIME_UNKNOWN,
+                bytes.as_ptr(),
+                bytes.len(),
+                bytes.len(),
+                record,
+            )
         })
     }
 
     /// Messages are numbered from 1 as they come.
-    fn next_position(&self) -> u64 {
+    fn next_position(&self) -> u32 {
         self.position.set(self.position.get() + 1);
         self.position.get()
     }

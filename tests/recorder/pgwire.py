@@ -52,6 +52,7 @@ class Conn:
         self.lock = threading.Lock()
         self.parameters = {}
         self.notices = []
+        self.statuses = 0               # status updates sent
         params = {"user": "postgres", "database": "postgres"}
         params.update(startup)
         body = b"".join(k.encode() + b"\0" + v.encode() + b"\0" for k, v in params.items())
@@ -160,6 +161,7 @@ class Conn:
             raise RuntimeError("unexpected answer to START_REPLICATION: %r" % kind)
 
     def status(self, write, flush, apply, reply=0):
+        self.statuses += 1
         self.send(b"d", b"r" + struct.pack(">QQQqB", write, flush, apply, now_usec(), reply))
 
     def hot_standby_feedback(self, xmin=0, epoch=0, catalog_xmin=0, catalog_epoch=0):
@@ -207,6 +209,7 @@ class Stream(threading.Thread):
         self.conn = conn
         self.answer = answer
         self.received = 0
+        self.positions = []             # of all data received: where it ends, if that is known
         self.sent_pointer = 0
         self.replies = 0
         self.error = None
@@ -230,7 +233,9 @@ class Stream(threading.Thread):
 
     def handle(self, kind, body):
         if kind == b"d" and body[:1] == b"w":
-            self.received = max(self.received, struct.unpack_from(">Q", body, 1)[0])
+            start, end = struct.unpack_from(">QQ", body, 1)
+            self.received = max(self.received, start)
+            self.positions.append(start if start == end else start + len(body) - 25)
         elif kind == b"d" and body[:1] == b"k":
             self.sent_pointer = struct.unpack_from(">Q", body, 1)[0]
             self.replies += 1

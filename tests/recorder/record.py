@@ -12,6 +12,7 @@ user namespaces are allowed. Everything happens in a private network namespace.
 """
 
 import array
+import collections
 import fcntl
 import gzip
 import json
@@ -34,6 +35,7 @@ import servers
 import verify
 from pgwire import lsn_text, lsn_value
 from scenarios import SCENARIOS
+from transactions import Ledger
 
 CAPTURES = verify.CAPTURES
 WORKLOADS = os.path.join(HERE, "workloads")
@@ -43,14 +45,21 @@ HARD_LIMIT = 100 * 1024
 # -- workloads ----------------------------------------------------------------------------------
 
 
+class Statement(str):
+    """SQL, and the changes that it declares: {(table, kind): count}."""
+    changes = collections.Counter()
+
+
 def read_workload(name, version):
     """{section: [(session, statement or None for a pause)]} for a server of this version.
 
     A statement ends with a semicolon at the end of a line. `-- @word` lines direct the recorder:
     `@setup`, `@run` and other names begin a section, `@session NAME` switches the connection,
-    `@since N` drops the next statement on older servers, `@pause` lets live clients catch up.
+    `@since N` drops the next statement on older servers, `@pause` lets live clients catch up,
+    `@changes TABLE KIND COUNT ...` says which rows the next statement changes.
     """
     sections, section, session, skip, statement = {}, None, "main", False, ""
+    changes = collections.Counter()
     with open(os.path.join(WORKLOADS, name + ".sql"), encoding="utf-8") as file:
         for line in file:
             words = line.split()
@@ -62,6 +71,9 @@ def read_workload(name, version):
                     skip = version < int(words[2])
                 elif word == "pause":
                     sections[section].append((session, None))
+                elif word == "changes":
+                    for at in range(2, len(words), 3):
+                        changes[words[at], words[at + 1]] = int(words[at + 2])
                 else:
                     section, session = word, "main"
                     sections[section] = []
@@ -70,9 +82,11 @@ def read_workload(name, version):
                 continue
             statement += line
             if line.rstrip().endswith(";"):
+                whole = Statement(statement.strip())
+                whole.changes = changes
                 if not skip:
-                    sections[section].append((session, statement.strip()))
-                statement, skip = "", False
+                    sections[section].append((session, whole))
+                statement, skip, changes = "", False, collections.Counter()
     if statement:
         raise ValueError("unfinished statement in " + name)
     return sections
@@ -127,6 +141,9 @@ class Recording:
         self.version = self.scenario["server"]
         self.options = self.scenario.get("options") or {}
         self.workload = read_workload(self.scenario["workload"], self.version)
+        self.ledger = None
+        if "rolled_back" in self.scenario:
+            self.ledger = Ledger(self.version, self.scenario["rolled_back"], self.scenario.get("two_phase"))
 
     # servers and processes
 
@@ -182,11 +199,16 @@ class Recording:
                                                          application_name="workload")
         return self.sessions[server, name]
 
-    def run_section(self, section, server=None, pauses=True):
+    def run_section(self, section, server=None, pauses=True, at_pause=None):
+        """Plays a section; with a ledger all but the setup goes into the account."""
         for session, statement in self.workload.get(section, []):
             if statement is None:
                 if pauses:
                     time.sleep(0.4)
+                if at_pause:
+                    at_pause()
+            elif self.ledger and section != "setup":
+                self.ledger.run(self.session(session, server), statement)
             else:
                 self.session(session, server).query(statement)
 
@@ -323,6 +345,10 @@ class Recording:
                          " pg_replication_slots ORDER BY 1", server)
         self.add(slots=[dict(zip(("slot", "type", "plugin", "restart_lsn", "confirmed_flush_lsn"),
                                  row)) for row in slots])
+
+    def add_transactions(self):
+        """The account of the workload, if one was kept."""
+        self.lines += self.ledger.lines() if self.ledger else []
 
     def add_wal(self, server, timeline, start, end, name=None):
         """Adds the bytes of the server's WAL file between two positions of one segment."""
@@ -473,6 +499,9 @@ replication stream, one JSON object per line:
 | `{"type", "oid", "kind"}` | enums, domains and composite types |
 | `{"server"}`, `{"slots"}` | version, encoding, `pg_current_wal_lsn()`, `pg_replication_slots` |
 | `{"replication"}` | rows of `pg_stat_replication` sampled while the client was connected |
+| `{"transaction"}` | a transaction of the workload, out of the SQL; see below |
+| `{"message"}` | a message of `pg_logical_emit_message`: prefix, content, whether it is transactional and then the xid of the top-level transaction |
+| `{"lag"}` | a sample of `pg_stat_replication` for one status update; see below |
 | `{"wal"}` | bytes of the server's own WAL file (physical replication) |
 | `{"rows"}` | rows of a table that was copied |
 
@@ -482,11 +511,27 @@ The rules in `compare` (a slot without one cannot be compared; `about` says why)
   by one. A walsender writes position 0 for all but the last message of a group, such as a Relation
   before its row, where SQL tells the real one.
 * `relations`: the same, but the capture may describe tables (Relation, Type) more often: DDL can reach a
-  walsender that decodes live before it decodes that DDL.
+  walsender that decodes live before it decodes that DDL, and each connection describes them anew.
 * `subset`: every answer is in the capture in this order, except those of transactions that `txid_status`
   calls aborted; the capture has more. 18 does not decode what it already knows to be rolled back, so
   the SQL function, asked afterwards, leaves out transactions that were streamed live and then aborted.
 * `prefix`: the capture ends earlier.
+
+A `transaction` has
+
+* `xid`: `pg_current_xact_id()`, asked in the transaction itself; `outcome`: `committed`, `rolled back` or `prepared`
+  (and not finished); `gid` of a prepared one; `origin`: whether it has a replication origin;
+* `changes`: rows by table and kind, `truncate` counts the table; `rolled_back`: the same for the rows of
+  subtransactions that were rolled back; both are declared in the workload and agree with the command tags;
+* `subtransactions`: xid (as `pg_locks` had it) and outcome (`kept`, `rolled back`) of each that has one;
+* `messages`: how many transactional messages it wrote, those of rolled back subtransactions too;
+* `wire`: how much of `changes` and of `rolled_back` the capture must hold: `all`, `none`, or `some`, which is at
+  least one row (a server streams the transaction that is largest when its memory is full, and drops what
+  it still has of a subtransaction that is rolled back). In a physical capture it says nothing.
+
+A `lag` has `status`, the number of the status update among those of the client's connection (from 1), its positions
+`write`, `flush` and `apply`, and `sent_lsn`, `write_lsn`, `flush_lsn`, `replay_lsn` and `pg_current_wal_flush_lsn` as
+the server told them after it. Just before the update a keepalive came whose WAL end is that `sent_lsn`.
 
     python3 tests/recorder/verify.py [--kinds] [--self-test] [NAME...]   # check
     python3 tests/recorder/record.py NAME...                            # record again
@@ -513,6 +558,10 @@ def write_readme():
             proves.append("WAL bytes")
         if any("rows" in a for a in answers):
             proves.append("copied rows")
+        if any("transaction" in a for a in answers):
+            proves.append("transactions")
+        if any("lag" in a for a in answers):
+            proves.append("lags")
         if any(any(r.get("write_lsn") for r in a.get("replication", [])) for a in answers):
             proves.append("positions in status updates")
         if any(any(r.get("backend_xmin") for r in a.get("replication", [])) for a in answers):

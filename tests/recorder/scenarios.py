@@ -3,7 +3,8 @@
 server: release line; client; options: plugin options, in this order; settings: server settings;
 workload: a file in workloads/; run: the function; live: the workload runs while the client streams
 (otherwise before it starts, so that both decode the same finished WAL); how/note: how the payloads
-compare with the server's own answers; must_show: message kinds that have to be in the capture.
+compare with the server's own answers; must_show: message kinds that have to be in the capture;
+rolled_back: how much of what is rolled back is on the wire (none, some, all), keeps an account of the transactions.
 """
 
 import os
@@ -56,6 +57,7 @@ def finish(r, slot="sl", **startup):
     r.stop_capture()
     r.peek(slot, "answers", r.options, r.scenario.get("how", "exact"), r.scenario.get("note"),
            r.scenario.get("plugin", "pgoutput"), **startup)
+    r.add_transactions()
     r.describe_tables()
     r.describe_server()
 
@@ -80,7 +82,7 @@ def raw(r):
     conn.start_replication(start_command("sl", r.options))
     stream = Stream(conn)
     if live:
-        r.run_section("run")
+        r.run_section("run", at_pause=stream.report if r.ledger else None)
     stream.catch_up(r.wait_sent())
     stream.report()
     time.sleep(0.2)
@@ -202,6 +204,100 @@ def shutdown(r):
     stream.join(20)
     conn.close()
     r.stop_capture()
+
+
+def prepared_later(r):
+    """The client confirms the Prepares and leaves; what becomes of them comes on its second connection."""
+    prepare(r)
+    r.start_capture()
+    for section in ("run", "later"):
+        conn = Conn(replication="database", application_name="raw_client")
+        conn.query("IDENTIFY_SYSTEM")
+        if section == "run":
+            conn.query(create_slot_command(r, "sl"))
+        conn.start_replication(start_command("sl", r.options))
+        stream = Stream(conn)
+        r.run_section(section, at_pause=stream.report)
+        stream.catch_up(r.wait_sent())
+        stream.report()
+        time.sleep(0.2)
+        r.sample_replication()
+        stream.finish()
+        conn.close()
+        if section == "run":
+            r.run_section("between")
+    finish(r)
+
+
+# What a slow client reports: how many messages write, flush and apply are behind; None is position 0/0.
+LAGS = [(None, None, None), (0, None, None), (0, 1, None), (0, 1, 4), (1, 3, 6), (2, 2, 2), (0, 0, None), (0, 0, 0)]
+
+
+def sample_lag(r, conn, stream, lags, before):
+    """A keepalive with the sender's position, a status update that lags, and how the server sees it. Returns the
+    positions told; none is below the one told before."""
+    r.wait_sent()
+    known = sorted({position for position in list(stream.positions) if position})
+    told = [max(known[max(0, len(known) - 1 - lag)], least) if lag is not None else 0
+            for lag, least in zip(lags, before)]
+    words = [lsn_text(position) for position in told]
+    for _ in range(10):
+        replies = stream.replies
+        conn.status(*told, reply=1)
+        end = time.time() + 5
+        while stream.replies == replies and time.time() < end:
+            time.sleep(0.01)
+        at = stream.sent_pointer
+        time.sleep(0.1)
+        conn.status(*told)
+        number = conn.statuses
+        time.sleep(0.1)
+        row = r.sql("SELECT sent_lsn, write_lsn, flush_lsn, replay_lsn, pg_current_wal_flush_lsn()"
+                    " FROM pg_stat_replication")[0]
+        if lsn_text(at) == row[0] and [lsn or "0/0" for lsn in row[1:4]] == words:
+            names = ("sent_lsn", "write_lsn", "flush_lsn", "replay_lsn", "pg_current_wal_flush_lsn")
+            r.add(lag=dict(zip(("write", "flush", "apply"), words), status=number, **dict(zip(names, row))))
+            return told
+    raise RuntimeError("the server never saw %s with %s sent" % (words, lsn_text(at)))
+
+
+def slow(r):
+    """A client that reports late, write before flush before apply; each report is looked up on the server."""
+    physical = r.scenario.get("plugin") == "physical"
+    if physical:
+        r.server = r.add_server()
+        r.run_section("setup")
+        r.sql("SELECT pg_switch_wal()")
+    else:
+        prepare(r)
+    r.start_capture()
+    if physical:
+        conn = Conn(replication="true", application_name="raw_client")
+        begin = segment_start(r.position())
+        command = "START_REPLICATION PHYSICAL %s TIMELINE 1" % lsn_text(begin)
+    else:
+        conn = Conn(replication="database", application_name="raw_client")
+        conn.query(create_slot_command(r, "sl"))
+        command = start_command("sl", r.options)
+    conn.start_replication(command)
+    stream = Stream(conn, answer=False)
+    lags, told = iter(LAGS), [0, 0, 0]
+
+    def report():
+        told[:] = map(max, told, sample_lag(r, conn, stream, next(lags), told))
+
+    r.run_section("run", at_pause=report)
+    if next(lags, None):
+        raise RuntimeError("a pause is missing in the workload")
+    stream.finish()
+    conn.close()
+    if physical:
+        r.stop_capture()
+        r.add_wal(r.server, 1, begin, r.position())
+        r.add_transactions()
+        r.describe_server()
+    else:
+        finish(r)
 
 
 def several_starts(r):
@@ -621,6 +717,51 @@ scenario("pg18_subscriber_two_phase", 18, "subscriber 18", subscriber, "twophase
                   "publication_names": "\"pub\""}, two_phase=True, settings=SMALL_MEMORY,
          subscription="copy_data = false, streaming = parallel, two_phase = true",
          how="subset", note=ABORTED_18)
+PARALLEL = {"proto_version": "4", "publication_names": "pub", "streaming": "parallel", "messages": "true"}
+IMMEDIATE = {"debug_logical_replication_streaming": "immediate"}
+scenario("pg15_transactions", 15, "raw client", raw, "transactions",
+         "transactions of every kind without streaming, with what the SQL says of each; live, acknowledged in steps",
+         options=dict(PROTO1, messages="true"), rolled_back="none",
+         must_show=["Message transactional", "Message not transactional", "Origin", "Truncate several"])
+scenario("pg16_transactions_immediate", 16, "raw client", raw, "transactions",
+         "the same transactions with every change streamed at once, in parallel mode: blocks of two sessions "
+         "interleaved, subtransactions and whole transactions rolled back; live, acknowledged in steps",
+         options=PARALLEL, settings=IMMEDIATE, rolled_back="all",
+         must_show=["StreamAbort long sub", "StreamAbort long whole", "Origin in stream",
+                    "Message transactional in stream", "Message not transactional"])
+for server, options in ((14, {"proto_version": "2"}), (16, {"proto_version": "4"})):
+    scenario("pg%d_transactions_streamed" % server, server, "raw client", raw, "transactions_large",
+             "large transactions of two sessions interleaved, subtransactions and a whole transaction rolled back "
+             "after they were streamed, small transactions between them",
+             options=dict(options, publication_names="pub", streaming="on", messages="true"),
+             settings=SMALL_MEMORY, live=False, rolled_back="some",
+             must_show=["StreamAbort short sub", "StreamAbort short whole", "StreamStart later", "Begin",
+                        "Message transactional in stream"])
+scenario("pg15_transactions_two_phase", 15, "raw client", raw, "transactions_prepared",
+         "prepared transactions without streaming, finished among others; live, acknowledged in steps",
+         options={"proto_version": "3", "publication_names": "pub", "two_phase": "on", "messages": "true"},
+         two_phase=True, rolled_back="none",
+         must_show=["BeginPrepare", "Prepare", "CommitPrepared", "RollbackPrepared", "Message transactional"])
+scenario("pg16_transactions_two_phase_immediate", 16, "raw client", raw, "transactions_prepared",
+         "the same prepared transactions streamed: Stream Prepare; live, acknowledged in steps",
+         options=dict(PARALLEL, two_phase="on"), two_phase=True, settings=IMMEDIATE, rolled_back="all",
+         must_show=["StreamPrepare", "CommitPrepared", "RollbackPrepared", "StreamAbort long sub"])
+scenario("pg15_prepared_later", 15, "raw client", prepared_later, "prepared_later",
+         "transactions that are prepared on one connection and finished on the next one of the same slot",
+         options={"proto_version": "3", "publication_names": "pub", "two_phase": "on"},
+         two_phase=True, rolled_back="none", must_show=["Prepare", "CommitPrepared", "RollbackPrepared"],
+         how="relations", note="each connection describes the tables anew")
+scenario("pg17_prepared_later_streamed", 17, "raw client", prepared_later, "prepared_later",
+         "the same with the prepared transactions streamed",
+         options=dict(PARALLEL, two_phase="on"), two_phase=True, settings=IMMEDIATE, rolled_back="all",
+         must_show=["StreamPrepare", "CommitPrepared", "RollbackPrepared"])
+scenario("pg16_slow_client", 16, "raw client", slow, "slow",
+         "a client whose write, flush and apply positions lag behind each other, each report looked up on the server",
+         options=PROTO1, rolled_back="none", must_show=["Keepalive", "Status update"])
+scenario("pg15_slow_physical_client", 15, "raw client", slow, "slow",
+         "the same with physical streaming", plugin="physical", rolled_back="none",
+         answers_note="wal lines: bytes of the server's own WAL file",
+         must_show=["XLogData physical", "Keepalive", "Status update"])
 scenario("pg10_subscriber", 10, "subscriber 10", subscriber, "orders",
          "a real subscriber of the oldest version",
          options={"proto_version": "1", "publication_names": "\"pub\""},

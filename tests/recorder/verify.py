@@ -401,6 +401,74 @@ def compare_positions(answers, connections):
                 raise Failure("no feedback says xmin %s" % row["backend_xmin"])
 
 
+def rows_of(payloads):
+    """Yields (top-level xid, own xid, table, kind) of each change; a Truncate is one for each of its tables."""
+    names, top, inside = {}, None, False
+    for data in payloads:
+        tag = data[:1].decode("latin1")
+        at = 5 if inside else 1
+        if tag in "BbS":
+            inside = tag == "S"
+            top = struct.unpack_from(">I", data, {"B": 17, "b": 25, "S": 1}[tag])[0]
+        elif tag == "E":
+            inside = False
+        elif tag == "R":
+            oid = struct.unpack_from(">I", data, at)[0]
+            names[oid] = ".".join(word.decode() for word in data[at + 4:].split(b"\0")[:2])
+        elif tag in "IUDT":
+            own = struct.unpack_from(">I", data, 1)[0] if inside else top
+            first = at + 5 if tag == "T" else at
+            count = struct.unpack_from(">I", data, at)[0] if tag == "T" else 1
+            for oid in struct.unpack_from(">%dI" % count, data, first):
+                yield top, own, names[oid], KINDS[tag].lower()
+
+
+def compare_transactions(answers, connections):
+    """The changes of each transaction are those of the SQL, apart for the subtransactions rolled back there."""
+    lines = {a["transaction"]["xid"]: a["transaction"] for a in answers if "transaction" in a}
+    lost = {sub["xid"] for line in lines.values() for sub in line["subtransactions"]
+            if sub["outcome"] == "rolled back"}
+    found = collections.defaultdict(collections.Counter)
+    for connection in connections:
+        for phase in connection.phases:
+            if lines and phase["mode"] == "W" and is_logical(phase):
+                for top, own, table, kind in rows_of(body[25:] for body in xlog_data(phase)):
+                    found[top, "rolled_back" if own in lost else "changes"][table, kind] += 1
+    unknown = {xid for xid, _ in found} - lines.keys()
+    if unknown:
+        raise Failure("transactions that the SQL does not know: %s" % sorted(unknown))
+    if answers[0]["about"].get("plugin") != "pgoutput":
+        return 0
+    for xid, line in lines.items():
+        for what, how in line["wire"].items():
+            sent = found[xid, what]
+            wanted = collections.Counter({(table, kind): count for table, kinds in line[what].items()
+                                          for kind, count in kinds.items() if count})
+            if not {"all": sent == wanted, "none": not sent, "some": sent and not sent - wanted}[how]:
+                raise Failure("transaction %d: %s are %s in the capture, %s of %s over SQL"
+                              % (xid, what, dict(sent), how, dict(wanted)))
+    return len(lines)
+
+
+def compare_lags(answers, connections):
+    """The status updates are those that the client says it sent; each sent_lsn is the WAL end of a keepalive."""
+    updates, ends = [], set()
+    for connection in connections:
+        for phase in connection.phases:
+            if phase["mode"] == "W":
+                updates += [body for body in phase["client"] if body[:1] == b"r"]
+                ends |= {struct.unpack_from(">Q", body, 1)[0] for body in phase["server"] if body[:1] == b"k"}
+    lags = [a["lag"] for a in answers if "lag" in a]
+    for lag in lags:
+        told = tuple(lsn_value(lag[name]) for name in ("write", "flush", "apply"))
+        known = tuple(lsn_value(lag[name] or "0/0") for name in ("write_lsn", "flush_lsn", "replay_lsn"))
+        if not struct.unpack_from(">QQQ", updates[lag["status"] - 1], 1) == told == known:
+            raise Failure("status update %d does not say %s" % (lag["status"], lag))
+        if lsn_value(lag["sent_lsn"]) not in ends:
+            raise Failure("no keepalive says %s" % lag["sent_lsn"])
+    return len(lags)
+
+
 def compare_counts(answers):
     for answer in answers:
         if "counts" in answer:
@@ -424,6 +492,12 @@ def check_answers(answers, connections):
     rows = compare_rows(answers, connections)
     compare_positions(answers, connections)
     compare_counts(answers)
+    transactions = compare_transactions(answers, connections)
+    lags = compare_lags(answers, connections)
+    if transactions:
+        done.append("%d transactions" % transactions)
+    if lags:
+        done.append("%d lags" % lags)
     if wal:
         done.append("%d bytes of WAL" % wal)
     if rows:
@@ -455,8 +529,29 @@ def check(name, directory=CAPTURES):
     return done, kinds, connections, answers
 
 
+def noticed(answers, connections):
+    try:
+        check_answers(answers, connections)
+    except (Failure, KeyError):
+        return True
+    return False
+
+
 def self_test(connections, answers):
-    """Flips one byte of an answer in memory; the comparison must fail."""
+    """Flips one byte of an answer in memory, or changes one number; the comparison must fail."""
+    numbers = True
+    for index, answer in enumerate(answers):
+        changed = json.loads(json.dumps(answers))
+        if answer.get("transaction", {}).get("wire", {}).get("changes") == "all":
+            next(iter(changed[index]["transaction"]["changes"].values()))["insert"] += 1
+        elif "lag" in answer:
+            changed[index]["lag"]["flush"] = "1/1"
+        else:
+            continue
+        if not answer.get("transaction") or answers[0]["about"]["plugin"] == "pgoutput":
+            numbers &= noticed(changed, connections)
+    if not numbers:
+        return False
     for field in ("data_hex", "wal", "rows"):
         for index, answer in enumerate(answers):
             if field not in answer:
@@ -477,11 +572,7 @@ def self_test(connections, answers):
                     middle = next((i for i in range(len(text) - 2, 0, -2) if text[i] != "0"), 0)
                 target["data_hex"] = "%s%02x%s" % (text[:middle], int(text[middle:middle + 2], 16) ^ 1,
                                                    text[middle + 2:])
-            try:
-                check_answers(changed, connections)
-            except (Failure, KeyError):
-                return True
-            return False
+            return noticed(changed, connections)
     return None
 
 
@@ -509,11 +600,11 @@ def main(arguments):
         if "--kinds" in flags:
             print("       " + ", ".join("%s %d" % item for item in sorted(kinds.items())))
         if "--self-test" in flags:
-            noticed = self_test(connections, answers)
-            if noticed is False:
+            result = self_test(connections, answers)
+            if result is False:
                 failed.append(name)
             print("       changed byte: " + {True: "noticed", False: "NOT NOTICED",
-                                             None: "nothing to change"}[noticed])
+                                             None: "nothing to change"}[result])
     if everything:
         missing = [kind for kind in REQUIRED if not total[kind]]
         if missing:

@@ -18,9 +18,11 @@ DOCUMENTED = documented()
 
 # Generated fields that hold numbers or times of packets: the same messages in other packets have others.
 OF_PACKETS = {
-    'pgrepl.relation.frame', 'pgrepl.start.frame', 'pgrepl.txn.begin_frame', 'pgrepl.txn.end_frame',
-    'pgrepl.txn.duration', 'pgrepl.ack.frame', 'pgrepl.ack.time',
+    'pgrepl.relation.frame', 'pgrepl.start.frame', 'pgrepl.txn.begin_frame', 'pgrepl.txn.prepare_frame',
+    'pgrepl.txn.end_frame', 'pgrepl.txn.duration', 'pgrepl.ack.frame', 'pgrepl.ack.time',
 }
 
 # Generated fields that only a second pass can know, so that one pass may lack them.
-OF_SECOND_PASS = set()
+OF_SECOND_PASS = {
+    'pgrepl.txn.prepare_frame', 'pgrepl.txn.end_frame', 'pgrepl.txn.outcome', 'pgrepl.ack.frame', 'pgrepl.ack.time',
+}

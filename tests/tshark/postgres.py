@@ -100,11 +100,12 @@ def xlog_data(lsn, time, payload):
 
 
 def logical_stream(pieces, options="proto_version '1', publication_names '\"p\"'", **ports):
-    """A connection with logical replication in which the server sends the pieces, a segment each."""
+    """A connection with logical replication in which the server sends the pieces, a segment each; a piece of the client
+    is (CLIENT, bytes)."""
     command = f'START_REPLICATION SLOT "s" LOGICAL 0/0 ({options})'
     return pcap.conversation([
         (CLIENT, startup(user='me', database='db', replication='database')),
         (SERVER, message(b'R', struct.pack('>I', 0)) + message(b'Z', b'I')),
         (CLIENT, message(b'Q', command.encode() + b'\0')),
         (SERVER, message(b'W', b'\0\0\0')),
-        *((SERVER, piece) for piece in pieces)], **ports)
+        *(piece if isinstance(piece, tuple) else (SERVER, piece) for piece in pieces)], **ports)

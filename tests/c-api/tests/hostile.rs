@@ -218,13 +218,15 @@ fn changed_bytes_are_survived() {
             record.flags = random(256) as u8;
             record.encoding = random(40) as u8;
         }
-        record.relation = random(4) as u32;
+        record.detail = random(4) as u32;
+        record.transaction = random(4) as u32;
         let cut = random(bytes.len() + 1);
         let captured = if round % 2 == 0 { &bytes[..] } else { &bytes[..cut] };
         let session = (round % 3 > 0).then_some(&names);
         let spans = walk_with(session, &record, captured, bytes.len(), 12 + random(40), random(9000), round as u32 % 2);
         assert!(all_within(&spans, captured.len()));
-        if !spans.is_empty() {
+        // The parts of a command have blanks between them.
+        if !spans.is_empty() && record.content != c::PGREPL_CONTENT_COMMAND {
             tiles(&spans, captured).unwrap_or_else(|error| panic!("{error}: {spans:?}"));
         }
     }
@@ -254,16 +256,16 @@ fn nonsense_arguments_give_a_status() {
         let back = c::PGREPL_DIRECTION_BACKEND as u32;
         for direction in [back, 2, u32::MAX] {
             let want = if direction == back { OK } else { INVALID };
-            assert_eq!(c::pgrepl_session_track(s, direction, 1, b, 1, 1, r), want);
-            assert_eq!(c::pgrepl_session_track_copy_data(s, direction, 1, b, 1, 1, r), want);
+            assert_eq!(c::pgrepl_session_track(s, direction, 1, TIME_UNKNOWN, b, 1, 1, r), want);
+            assert_eq!(c::pgrepl_session_track_copy_data(s, direction, 1, TIME_UNKNOWN, b, 1, 1, r), want);
         }
-        assert_eq!(c::pgrepl_session_track(null_mut(), back, 1, b, 1, 1, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, 1, null(), 1, 1, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, 1, null(), 0, 0, r), OK);
-        assert_eq!(c::pgrepl_session_track(s, back, 1, b, 2, 1, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, 1, b, 1, huge, r), INVALID);
-        assert_eq!(c::pgrepl_session_track(s, back, 1, b, 1, 1, null_mut()), INVALID);
-        assert_eq!(c::pgrepl_session_track_pgoutput(s, 1, b, 1, 1, null_mut()), INVALID);
+        assert_eq!(c::pgrepl_session_track(null_mut(), back, 1, TIME_UNKNOWN, b, 1, 1, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, TIME_UNKNOWN, null(), 1, 1, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, TIME_UNKNOWN, null(), 0, 0, r), OK);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, TIME_UNKNOWN, b, 2, 1, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, TIME_UNKNOWN, b, 1, huge, r), INVALID);
+        assert_eq!(c::pgrepl_session_track(s, back, 1, TIME_UNKNOWN, b, 1, 1, null_mut()), INVALID);
+        assert_eq!(c::pgrepl_session_track_pgoutput(s, 1, TIME_UNKNOWN, b, 1, 1, null_mut()), INVALID);
         assert_eq!(c::pgrepl_session_command(s, null(), 3), INVALID);
         assert_eq!(c::pgrepl_session_command(null_mut(), b.cast(), 1), INVALID);
         assert_eq!(c::pgrepl_session_assume_replication(null_mut()), INVALID);
