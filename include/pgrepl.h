@@ -39,6 +39,11 @@
 #define PGREPL_WALK_LABELS 1
 
 /**
+ * Bytes of a value in the label of its column, unless pgrepl_walk_limit_labels() says otherwise; in that of its row half of it.
+ */
+#define PGREPL_LABEL_LENGTH 80
+
+/**
  * Spans that pgrepl_walk_next() must have room for.
  */
 #define PGREPL_MIN_SPANS 12
@@ -810,6 +815,15 @@ enum pgrepl_status pgrepl_walk_start(struct pgrepl_walk *walk,
                                      size_t captured,
                                      size_t reported,
                                      uint32_t flags);
+
+/**
+ * Sets how many bytes of a value the label of its column shows, before the first pgrepl_walk_next(); 65535 at most.
+ *
+ * # Safety
+ * `walk` must have been set up by pgrepl_walk_start().
+ */
+enum pgrepl_status pgrepl_walk_limit_labels(struct pgrepl_walk *walk,
+                                            uint32_t length);
 
 /**
  * Fills `spans` with the next fields of the message; `count` tells how many, 0 when the message is done.

@@ -45,6 +45,9 @@
 /* Key of what is remembered of a frame that begins with such a message; others are numbers of connections. */
 #define DOUBTFUL 0
 
+/* Times of packets that are further from 1970 are not known. */
+#define MAX_SECONDS (INT64_MAX / 1000000000)
+
 /* Length to which the Info column grows. */
 #define MAX_INFO 200
 
@@ -59,10 +62,14 @@ static int proto_tcp = -1;
 static int proto_tls = -1;
 
 static dissector_handle_t front_handle;
+static dissector_handle_t tls_front_handle;
 static dissector_handle_t pgsql_handle;
 static dissector_handle_t pgsql_layer_handle;
 static dissector_handle_t pgrepl_layer_handle;
 static dissector_handle_t json_handle;
+static dissector_handle_t decode_as_handle;
+static dissector_handle_t tls_handle;
+static dissector_handle_t builtin_alpn_handle;
 
 /* Holds the built-in dissector under each port, so that it can be called with that port as the matched one. */
 static dissector_table_t builtin_table;
@@ -93,6 +100,14 @@ static int ett_bits = -1;
 static int expert_tap = -1;
 static int pgrepl_tap = -1;
 
+/* Ports of the built-in dissector on which the front stands. */
+static GHashTable *taken_ports;
+
+/* Preferences. */
+static ws_bool take_over_ports = true;
+static int unseen_payload = PGREPL_PAYLOAD_UNKNOWN;
+static unsigned text_length = PGREPL_LABEL_LENGTH;
+
 /* All of the core's memory of the open capture file. */
 static struct pgrepl_capture *capture;
 static uint32_t connections;
@@ -116,6 +131,9 @@ struct connection {
     uint32_t number;
     uint16_t server_port;
     address server;
+    uint32_t first_frame;
+    /* The client has asked for TLS, and the server has not answered yet. */
+    bool asked_for_tls;
     /* From this frame on the messages are split here, before it whole segments go to the built-in dissector; 0: all do. */
     uint32_t split_from;
     /* Messages of that frame that went to the built-in dissector in calls before the one in which the stream began. */
@@ -153,9 +171,9 @@ struct frame_state {
     tvbuff_t *pgrepl_tvb;
     int pgsql_start;
     int pgrepl_start;
-    /* The Info column in words, as far as it is on the column already, and the last of the words. */
+    /* The Info column in words, what others had written there before, and the last of the words. */
     wmem_strbuf_t *info;
-    size_t info_on_column;
+    const char *info_before;
     const char *last_info;
     unsigned repeated;
 };
@@ -198,9 +216,10 @@ get_connection(packet_info *pinfo, bool server_is_source)
     if (conn == NULL) {
         conn = wmem_new0(wmem_file_scope(), struct connection);
         conn->number = ++connections;
+        conn->first_frame = pinfo->num;
         conn->server_port = (uint16_t)(server_is_source ? pinfo->srcport : pinfo->destport);
         copy_address_wmem(wmem_file_scope(), &conn->server, server_is_source ? &pinfo->src : &pinfo->dst);
-        struct pgrepl_options options = { sizeof options, PGREPL_PAYLOAD_UNKNOWN, server_identity(&conn->server, conn->server_port) };
+        struct pgrepl_options options = { sizeof options, (uint32_t)unseen_payload, server_identity(&conn->server, conn->server_port) };
         conn->session = pgrepl_session_new(capture, &options);
         conn->records = wmem_array_new(wmem_file_scope(), sizeof(struct pgrepl_record));
         conn->frames = wmem_array_new(wmem_file_scope(), sizeof(struct frame_messages));
@@ -266,7 +285,9 @@ track(const struct connection *conn, packet_info *pinfo, const struct message *m
     struct pgrepl_record record;
     memset(&record, 0, sizeof record);
     const uint8_t *bytes = message->captured > 0 ? tvb_get_ptr(message->tvb, message->offset, message->captured) : NULL;
-    int64_t time = pinfo->fd->has_ts ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
+    /* Nanoseconds fit for 292 years. */
+    bool has_time = pinfo->fd->has_ts && pinfo->abs_ts.secs > -MAX_SECONDS && pinfo->abs_ts.secs < MAX_SECONDS;
+    int64_t time = has_time ? (int64_t)pinfo->abs_ts.secs * 1000000000 + pinfo->abs_ts.nsecs : PGREPL_TIME_UNKNOWN;
     pgrepl_session_track(conn->session, message->direction, pinfo->num, time, bytes, message->captured, message->reported, &record);
     if (is_copy_both(message)) {
         struct stream stream = { pinfo->num, index, pgrepl_session_start(conn->session) };
@@ -362,8 +383,10 @@ call_builtin(const struct connection *conn, struct frame_state *state, tvbuff_t 
     if (dissector_get_uint_handle(builtin_table, port) == NULL)
         dissector_add_uint("pgrepl.builtin", port, pgsql_handle);
     bool add_layer = state == NULL || !state->has_pgsql_layer;
+    unsigned layers = wmem_list_count(pinfo->layers);
     int used = dissector_try_uint_with_data(builtin_table, port, tvb, pinfo, tree, add_layer, data);
-    if (state != NULL && used > 0)
+    /* Where there was nothing to show yet, Wireshark has taken the layer away again. */
+    if (state != NULL && wmem_list_count(pinfo->layers) > layers)
         state->has_pgsql_layer = true;
     return used;
 }
@@ -539,6 +562,7 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
     const uint8_t *bytes = payload->captured > 0 ? tvb_get_ptr(payload->tvb, payload->offset, payload->captured) : NULL;
     enum pgrepl_status status = pgrepl_walk_start(&walk, conn->session, record, bytes, payload->captured, payload->reported,
         PGREPL_WALK_LABELS);
+    pgrepl_walk_limit_labels(&walk, text_length);
     while (status == PGREPL_STATUS_OK) {
         status = pgrepl_walk_next(&walk, spans, SPANS, text, sizeof text, &count);
         if (status != PGREPL_STATUS_OK || count == 0)
@@ -676,6 +700,37 @@ tap_message(packet_info *pinfo, const struct connection *conn, const struct pgre
     tap_queue_packet(pgrepl_tap, pinfo, tap);
 }
 
+/* Where an item stands before the one around it, as those of other buffers may, PDML would tell another place for it. */
+static void
+reach_back(proto_item *around, const proto_item *item)
+{
+    field_info *outer = around != NULL ? PITEM_FINFO(around) : NULL;
+    const field_info *inner = item != NULL ? PITEM_FINFO(item) : NULL;
+    if (outer == NULL || inner == NULL || inner->start >= outer->start)
+        return;
+    outer->length += outer->start - inner->start;
+    outer->start = inner->start;
+}
+
+/* Puts the words on the column, those of earlier parts of the frame too: the last of them may be counted further. */
+static void
+write_info(packet_info *pinfo, struct frame_state *state)
+{
+    col_clear(pinfo->cinfo, COL_INFO);
+    if (state->info_before == NULL) {
+        const char *before = col_get_text(pinfo->cinfo, COL_INFO);
+        state->info_before = wmem_strdup(pinfo->pool, before != NULL ? before : "");
+    }
+    char count[16] = "";
+    if (state->repeated > 1 && wmem_strbuf_get_len(state->info) < MAX_INFO)
+        snprintf(count, sizeof count, " " TIMES "%u", state->repeated);
+    const char *words = wmem_strbuf_get_str(state->info);
+    col_clear_fence(pinfo->cinfo, COL_INFO);
+    col_add_fstr(pinfo->cinfo, COL_INFO, "%s%s%s%s", state->info_before, state->info_before[0] != '\0' ? ", " : "", words, count);
+    col_set_fence(pinfo->cinfo, COL_INFO);
+    proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s%s", words, count);
+}
+
 /* Shows one CopyData message of ours. */
 static void
 show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn, struct frame_state *state,
@@ -711,6 +766,8 @@ show_message(proto_tree *tree, packet_info *pinfo, const struct connection *conn
     } else {
         proto_item *item = proto_tree_add_protocol_format(state->pgrepl_tree, proto_pgrepl, payload.tvb, payload.offset,
             payload.captured, "%s", words);
+        if (payload.tvb != state->pgrepl_tvb)
+            reach_back(state->pgrepl_item, item);
         message_tree = proto_item_add_subtree(item, ett_message);
     }
     if (payload.tvb == state->pgrepl_tvb)
@@ -844,6 +901,9 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
     int offset = 0, run = 0, end = (int)tvb_reported_length(tvb);
     struct message message;
     bool aligned;
+    /* Whose the expert items are; with the front, which is not a protocol of its own, they would be TCP's. */
+    const char *outer_proto = pinfo->current_proto;
+    pinfo->current_proto = "PGREPL";
 
     while (offset < end
         && next_message(tvb, pinfo, conn, find_record(conn, pinfo, state->next), offset, pinfo->can_desegment > 0, &message, &aligned)) {
@@ -868,20 +928,15 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
 
     /* Where nothing is ours the built-in dissector has filled the columns. */
     if (state->pgsql_tvb != NULL) {
+        /* With several TLS records in the frame the last one would win, or TLS. */
+        if (state->shown > 0)
+            col_set_writable(pinfo->cinfo, COL_PROTOCOL, true);
         col_set_str(pinfo->cinfo, COL_PROTOCOL, state->shown > 0 ? "PGREPL" : "PGSQL");
-        col_clear(pinfo->cinfo, COL_INFO);
-        end_info(state);
-        col_clear(pinfo->cinfo, COL_INFO);
-        const char *info = wmem_strbuf_get_str(state->info) + state->info_on_column;
-        /* What stands before it comes from an earlier part of the frame. */
-        if (state->info_on_column > 0)
-            col_append_str(pinfo->cinfo, COL_INFO, info);
-        else
-            col_append_sep_str(pinfo->cinfo, COL_INFO, ", ", info);
-        col_set_fence(pinfo->cinfo, COL_INFO);
-        state->info_on_column = wmem_strbuf_get_len(state->info);
-        proto_item_set_text(state->pgrepl_item, "PostgreSQL Replication: %s", wmem_strbuf_get_str(state->info));
+        if (state->shown > 0)
+            col_set_writable(pinfo->cinfo, COL_PROTOCOL, false);
+        write_info(pinfo, state);
     }
+    pinfo->current_proto = outer_proto;
     return end;
 }
 
@@ -969,14 +1024,96 @@ dissect_connection(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *da
     return delegate(conn, state, tvb, pinfo, tree, data);
 }
 
-/* Stands on the PostgreSQL ports in place of the built-in dissector. */
+/*
+ * TLS
+ */
+
+/* Declared in packet-tls-utils.h, which needs the headers of libgcrypt. */
+WS_DLL_PUBLIC uint32_t ssl_starttls_ack(dissector_handle_t tls, packet_info *pinfo, dissector_handle_t application);
+WS_DLL_PUBLIC void tls_set_appdata_dissector(dissector_handle_t tls, packet_info *pinfo, dissector_handle_t application);
+
+static const uint8_t ssl_request[] = { 0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f };
+
+static bool
+can_use_tls(void)
+{
+    return tls_handle != NULL && proto_is_protocol_enabled(find_protocol_by_id(dissector_handle_get_protocol_index(tls_handle)));
+}
+
+/* A TLS record with a handshake message in it, or as much of its beginning as is there. */
+static bool
+begins_handshake(tvbuff_t *tvb)
+{
+    static const uint8_t start[] = { 22, 3 };
+    unsigned captured = tvb_captured_length(tvb);
+    return captured > 0 && tvb_memeql(tvb, 0, start, MIN(captured, sizeof start)) == 0
+        && (captured < 6 || (tvb_get_ptr(tvb, 2, 1)[0] <= 4 && tvb_get_ptr(tvb, 5, 1)[0] == 1));
+}
+
+/* Whether nothing was said on the connection before this frame. */
+static bool
+is_unknown(packet_info *pinfo)
+{
+    const conversation_t *conversation = find_conversation_pinfo(pinfo, 0);
+    const struct connection *conn = conversation == NULL ? NULL
+        : (const struct connection *)conversation_get_proto_data(conversation, proto_pgrepl);
+    return conn == NULL || conn->first_frame > pinfo->num;
+}
+
+/* TLS from the first byte on: from here on the connection belongs to the TLS dissector, which gives us what it decrypts. */
+static int
+dissect_direct_tls(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree)
+{
+    if (tvb_captured_length(tvb) < 6) {
+        pinfo->desegment_offset = 0;
+        pinfo->desegment_len = DESEGMENT_ONE_MORE_SEGMENT;
+        return (int)tvb_reported_length(tvb);
+    }
+    conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, tls_handle);
+    tls_set_appdata_dissector(tls_handle, pinfo, tls_front_handle);
+    uint16_t can_desegment = pinfo->can_desegment;
+    pinfo->can_desegment = pinfo->saved_can_desegment;
+    int used = call_dissector(tls_handle, tvb, pinfo, tree);
+    pinfo->can_desegment = can_desegment;
+    return used;
+}
+
+/* Has the TLS dissector take over behind an SSLRequest that the server accepts, and give us what it decrypts. */
+static void
+follow_starttls(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn)
+{
+    unsigned captured = tvb_captured_length(tvb);
+    if (PINFO_FD_VISITED(pinfo) || captured == 0 || !can_use_tls())
+        return;
+    if (get_direction(conn, pinfo) == PGREPL_DIRECTION_FRONTEND) {
+        conn->asked_for_tls = captured == sizeof ssl_request && tvb_memeql(tvb, 0, ssl_request, sizeof ssl_request) == 0;
+        return;
+    }
+    if (conn->asked_for_tls && tvb_reported_length(tvb) == 1 && tvb_get_ptr(tvb, 0, 1)[0] == 'S') {
+        /* Before the built-in dissector does it for itself: the first one stays. */
+        ssl_starttls_ack(tls_handle, pinfo, tls_front_handle);
+        /* Of two dissectors set for a conversation the one set for the later frame counts, and on other ports ours is set. */
+        conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num + 1, tls_handle);
+    }
+    conn->asked_for_tls = false;
+}
+
+/*
+ * Entry points
+ */
+
+/* Stands on the PostgreSQL ports in place of the built-in dissector, and on TLS. */
 static int
 dissect_front(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
 {
     if (!proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl)))
         return delegate(NULL, NULL, tvb, pinfo, tree, data);
     bool server_is_source = pinfo->match_uint == pinfo->srcport && pinfo->srcport != pinfo->destport;
-    return dissect_connection(tvb, pinfo, tree, data, get_connection(pinfo, server_is_source));
+    if (!server_is_source && begins_handshake(tvb) && can_use_tls() && is_unknown(pinfo))
+        return dissect_direct_tls(tvb, pinfo, tree);
+    struct connection *conn = get_connection(pinfo, server_is_source);
+    follow_starttls(tvb, pinfo, conn);
+    return dissect_connection(tvb, pinfo, tree, data, conn);
 }
 
 /* Finds PostgreSQL connections on other ports: by their start, or by replication messages. */
@@ -998,7 +1135,23 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
     conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, front_handle);
     /* Wireshark has put the heuristic's protocol on the list of layers. */
     get_frame_state(pinfo, conn)->has_pgsql_layer = true;
+    follow_starttls(tvb, pinfo, conn);
     dissect_connection(tvb, pinfo, tree, data, conn);
+    return true;
+}
+
+/* Finds them in TLS that began in no known way, by their start alone: what comes before it nobody has shown. */
+static ws_bool
+dissect_tls_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+{
+    unsigned captured = tvb_captured_length(tvb);
+    if (captured == 0 || !proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl))
+        || pgrepl_guess(tvb_get_ptr(tvb, 0, captured), captured, tvb_reported_length(tvb)) != PGREPL_GUESSED_STARTUP)
+        return false;
+    struct connection *conn = get_connection(pinfo, false);
+    tls_set_appdata_dissector(tls_handle, pinfo, tls_front_handle);
+    get_frame_state(pinfo, conn)->has_pgsql_layer = true;
+    dissect_connection(tvb, pinfo, tree, NULL, conn);
     return true;
 }
 
@@ -1087,22 +1240,97 @@ register_statistics(void)
  * Registration
  */
 
-/* Follows the ports that the user gave to the built-in dissector; runs when a file is opened and after changed preferences. */
+static range_t *
+builtin_ports(void)
+{
+    return pgsql_handle ? prefs_get_range_value("pgsql", "tcp.port") : NULL;
+}
+
+/* Gives a port back to the built-in dissector, or to nobody when that no longer has it. */
+static gboolean
+give_back(void *key, void *value _U_, void *keep)
+{
+    uint32_t port = GPOINTER_TO_UINT(key);
+    range_t *ports = builtin_ports();
+    bool is_builtin = ports != NULL && value_is_in_range(ports, port);
+    if (is_builtin && keep != NULL)
+        return FALSE;
+    if (dissector_get_uint_handle(find_dissector_table("tcp.port"), port) == front_handle) {
+        if (is_builtin)
+            dissector_add_uint("tcp.port", port, pgsql_handle);
+        else
+            dissector_delete_uint("tcp.port", port, front_handle);
+    }
+    return TRUE;
+}
+
+/* Stands in front of the built-in dissector on the ports that the user gave to it, where nobody else was chosen. */
+static void
+follow_ports(bool take_over)
+{
+    dissector_table_t tcp_ports = find_dissector_table("tcp.port");
+    g_hash_table_foreach_remove(taken_ports, give_back, take_over ? taken_ports : NULL);
+    range_t *ports = take_over ? builtin_ports() : NULL;
+    for (unsigned i = 0; ports != NULL && i < ports->nranges; i++) {
+        for (uint32_t port = ports->ranges[i].low; port <= ports->ranges[i].high; port++) {
+            if (dissector_get_uint_handle(tcp_ports, port) == pgsql_handle) {
+                dissector_add_uint("tcp.port", port, front_handle);
+                g_hash_table_add(taken_ports, GUINT_TO_POINTER(port));
+            }
+            if (port == UINT16_MAX)
+                break;
+        }
+    }
+}
+
+/* The same for TLS that names PostgreSQL as its application. */
+static void
+follow_alpn(bool take_over)
+{
+    dissector_table_t names = tls_handle ? find_dissector_table("tls.alpn") : NULL;
+    if (names == NULL)
+        return;
+    dissector_handle_t present = dissector_get_string_handle(names, "postgresql");
+    if (take_over && present == builtin_alpn_handle)
+        dissector_add_string("tls.alpn", "postgresql", tls_front_handle);
+    else if (!take_over && present == tls_front_handle && builtin_alpn_handle != NULL)
+        dissector_add_string("tls.alpn", "postgresql", builtin_alpn_handle);
+    else if (!take_over && present == tls_front_handle)
+        dissector_delete_string("tls.alpn", "postgresql", tls_front_handle);
+}
+
+static void
+find_chosen_port(const char *table _U_, ftenum_t type _U_, void *key, void *entry, void *ports)
+{
+    if (dtbl_entry_get_handle((dtbl_entry_t *)entry) == decode_as_handle)
+        g_array_append_vals((GArray *)ports, &key, 1);
+}
+
+/* Where the user chose pgrepl, the front does the work: it adds no layer to frames without replication. */
+static void
+follow_decode_as(void)
+{
+    GArray *ports = g_array_new(FALSE, FALSE, sizeof(void *));
+    dissector_table_foreach("tcp.port", find_chosen_port, ports);
+    for (unsigned i = 0; i < ports->len; i++)
+        dissector_change_uint("tcp.port", GPOINTER_TO_UINT(g_array_index(ports, void *, i)), front_handle);
+    g_array_free(ports, TRUE);
+}
+
+/* Runs when a file is opened and after preferences, chosen dissectors or enabled protocols have changed. */
 static void
 init_pgrepl(void)
 {
     if (capture == NULL)
         capture = pgrepl_capture_new();
-    range_t *ports = pgsql_handle ? prefs_get_range_value("pgsql", "tcp.port") : NULL;
-    dissector_table_t tcp_ports = find_dissector_table("tcp.port");
-    for (unsigned i = 0; ports != NULL && i < ports->nranges; i++) {
-        for (uint32_t port = ports->ranges[i].low; port <= ports->ranges[i].high; port++) {
-            if (dissector_get_uint_handle(tcp_ports, port) == pgsql_handle)
-                dissector_add_uint("tcp.port", port, front_handle);
-            if (port == UINT16_MAX)
-                break;
-        }
-    }
+    /* Registered by Wireshark after all plugins. */
+    expert_tap = find_tap_id("expert");
+    if (pgsql_handle == NULL)
+        return;
+    bool enabled = proto_is_protocol_enabled(find_protocol_by_id(proto_pgrepl));
+    follow_decode_as();
+    follow_ports(enabled && take_over_ports);
+    follow_alpn(enabled && take_over_ports);
 }
 
 static void
@@ -1239,6 +1467,29 @@ register_fields(void)
 }
 
 static void
+register_preferences(void)
+{
+    static const enum_val_t payloads[] = {
+        { "guess", "Guess from the messages", PGREPL_PAYLOAD_UNKNOWN },
+        { "pgoutput", "pgoutput", PGREPL_PAYLOAD_PGOUTPUT },
+        { "physical", "Physical WAL", PGREPL_PAYLOAD_PHYSICAL },
+        { "other", "Another output plugin", PGREPL_PAYLOAD_OTHER_PLUGIN },
+        { NULL, NULL, 0 }
+    };
+    module_t *module = prefs_register_protocol(proto_pgrepl, NULL);
+
+    prefs_register_bool_preference(module, "take_over_ports", "Stand in front of the PostgreSQL dissector",
+        "Read the connections on the ports of the PostgreSQL dissector and in TLS that names PostgreSQL, and hand on what is not"
+        " replication. Otherwise only those that Decode As gives to PGREPL and those on other ports that are recognised.",
+        &take_over_ports);
+    prefs_register_enum_preference(module, "payload", "Streams without a beginning hold",
+        "How to read the data of a stream whose START_REPLICATION command was not captured", &unseen_payload, payloads, false);
+    prefs_register_uint_preference(module, "text_length", "Longest value in a label",
+        "Bytes of a value that the label of its column shows; that of a row shows half of it. Wireshark cuts every label at 240"
+        " bytes. The fields themselves are not cut.", 10, &text_length);
+}
+
+static void
 proto_register_pgrepl(void)
 {
     static int *ett[] = { &ett_pgsql, &ett_pgrepl, &ett_message, &ett_group, &ett_bits };
@@ -1249,18 +1500,26 @@ proto_register_pgrepl(void)
     }
     proto_pgrepl = proto_register_protocol("PostgreSQL Replication", "PGREPL", "pgrepl");
     register_fields();
+    register_preferences();
     proto_register_subtree_array(ett, array_length(ett));
 
     proto_pgsql = proto_get_id_by_filter_name("pgsql");
     if (proto_pgsql > 0) {
         /* Lives and dies with the built-in dissector, and adds no layer of its own. */
         proto_front = proto_register_protocol_in_name_only("PostgreSQL with replication", "PGSQL+R", "pgsqlr", proto_pgsql, FT_PROTOCOL);
+        /* TLS shows the name of what is in it: it stays as it is. */
+        protocol_t *pgsql = find_protocol_by_id(proto_pgsql);
+        int proto_tls_front = proto_register_protocol_in_name_only(proto_get_protocol_long_name(pgsql),
+            proto_get_protocol_short_name(pgsql), "pgsqlr.tls", proto_pgsql, FT_PROTOCOL);
+        tls_front_handle = create_dissector_handle(dissect_front, proto_tls_front);
         builtin_table = register_dissector_table("pgrepl.builtin", "PostgreSQL below pgrepl", proto_pgrepl, FT_UINT16, BASE_DEC);
         front_handle = create_dissector_handle(dissect_front, proto_front);
+        decode_as_handle = create_dissector_handle(dissect_front, proto_pgrepl);
         pgsql_layer_handle = create_dissector_handle(add_pgsql_layer, proto_pgsql);
         pgrepl_layer_handle = create_dissector_handle(add_pgrepl_layer, proto_pgrepl);
     }
     pgrepl_tap = register_tap("pgrepl");
+    taken_ports = g_hash_table_new(NULL, NULL);
     register_init_routine(init_pgrepl);
     register_cleanup_routine(cleanup_pgrepl);
 }
@@ -1283,11 +1542,18 @@ proto_reg_handoff_pgrepl(void)
     proto_tcp = proto_get_id_by_filter_name("tcp");
     proto_tls = proto_get_id_by_filter_name("tls");
     json_handle = find_dissector("json");
-    expert_tap = find_tap_id("expert");
 
-    dissector_add_uint("tcp.port", POSTGRESQL_PORT, front_handle);
+    dissector_add_for_decode_as("tcp.port", decode_as_handle);
+    /* What is saved of such a choice carries the name of this one. */
+    dissector_add_for_decode_as("tcp.port", front_handle);
     /* Under the built-in protocol, for that is the layer which every frame of such a connection has. */
     heur_dissector_add("tcp", dissect_heuristic, "PostgreSQL replication over TCP", "pgrepl_tcp", proto_pgsql, HEURISTIC_ENABLE);
+
+    tls_handle = find_dissector_add_dependency("tls", proto_pgrepl);
+    if (tls_handle != NULL) {
+        builtin_alpn_handle = dissector_get_string_handle(find_dissector_table("tls.alpn"), "postgresql");
+        heur_dissector_add("tls", dissect_tls_heuristic, "PostgreSQL replication over TLS", "pgrepl_tls", proto_pgsql, HEURISTIC_ENABLE);
+    }
 }
 
 /*

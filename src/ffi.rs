@@ -27,6 +27,9 @@ pub const PGREPL_ABI_VERSION: u32 = 1;
 /// For pgrepl_walk_start(): groups have labels for people, such as `total numeric(10,2): 19.90`.
 pub const PGREPL_WALK_LABELS: u32 = 1;
 
+/// Bytes of a value in the label of its column, unless pgrepl_walk_limit_labels() says otherwise; in that of its row half of it.
+pub const PGREPL_LABEL_LENGTH: u32 = 80;
+
 /// Spans that pgrepl_walk_next() must have room for.
 pub const PGREPL_MIN_SPANS: usize = 12;
 
@@ -36,7 +39,7 @@ pub const PGREPL_LSN_TEXT: usize = 18;
 /// For the tracking functions: when a message was on the wire is not known.
 pub const PGREPL_TIME_UNKNOWN: i64 = i64::MIN;
 
-const _: () = assert!(PGREPL_MIN_SPANS == STEP);
+const _: () = assert!(PGREPL_MIN_SPANS == STEP && PGREPL_LABEL_LENGTH == crate::walk::VALUE_LABEL as u32);
 
 /// How a call ended. Numbers are never used again for something else.
 #[repr(C)]
@@ -703,6 +706,22 @@ pub unsafe extern "C" fn pgrepl_walk_start(
     })
 }
 
+/// Sets how many bytes of a value the label of its column shows, before the first pgrepl_walk_next(); 65535 at most.
+///
+/// # Safety
+/// `walk` must have been set up by pgrepl_walk_start().
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_walk_limit_labels(walk: *mut WalkMemory, length: u32) -> Status {
+    guard(|| {
+        let inside = walk.cast::<WalkInside>();
+        if walk.is_null() || ptr::addr_of!((*inside).set_up).read() != SET_UP {
+            return Status::InvalidArgument;
+        }
+        (*inside).walk.value_label_length = length.min(u16::MAX.into()) as u16;
+        Status::Ok
+    })
+}
+
 /// Fills `spans` with the next fields of the message; `count` tells how many, 0 when the message is done.
 ///
 /// `count` is set to 0 first, whatever the status. `room` is the number of spans that fit, at least PGREPL_MIN_SPANS. `text` is memory for text that is made for the
@@ -838,7 +857,7 @@ pub unsafe extern "C" fn pgrepl_tally(
             xid: known.transaction.map_or(0, |transaction| transaction.xid),
             outcome: found.outcome as u32,
             tables: found.tables as u32,
-            acknowledgements: handle.session.acknowledges(record).count() as u32,
+            acknowledgements: handle.session.acknowledgements(record),
         });
         Status::Ok
     })
@@ -881,7 +900,7 @@ pub unsafe extern "C" fn pgrepl_tally_acknowledgement(
 ) -> Status {
     guard(|| {
         let (Some(handle), Some(record)) = (session.as_ref(), record.as_ref()) else { return Status::InvalidArgument };
-        let Some(acknowledgement) = handle.session.acknowledges(record).nth(index as usize) else { return Status::InvalidArgument };
+        let Some(acknowledgement) = handle.session.acknowledged(record, index) else { return Status::InvalidArgument };
         if elapsed.is_null() {
             return Status::InvalidArgument;
         }

@@ -383,16 +383,21 @@ mod tests {
         assert_eq!(guess(b"", 0), Guess::No);
     }
 
-    /// Segments of other protocols and of chance are not claimed.
-    #[test]
-    fn random_segments_are_not_claimed() {
+    /// Numbers that look random, the same ones in each run.
+    fn generator() -> impl FnMut() -> u64 {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = || {
+        move || {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
             state
-        };
+        }
+    }
+
+    /// Segments of chance are not claimed.
+    #[test]
+    fn random_segments_are_not_claimed() {
+        let mut random = generator();
         for _ in 0..1_000_000 {
             let mut segment = [0u8; 64];
             for chunk in segment.chunks_mut(8) {
@@ -403,6 +408,65 @@ mod tests {
             // Even when the first byte is right by itself.
             segment[0] = b'd';
             assert_eq!(guess(&segment[..length], length), Guess::No);
+        }
+    }
+
+    /// Nor are TLS records, of all kinds and versions, whole and in part.
+    #[test]
+    fn tls_records_are_not_claimed() {
+        let mut random = generator();
+        for _ in 0..200_000 {
+            let body: Vec<u8> = (0..8).flat_map(|_| random().to_le_bytes()).collect();
+            let length = (random() % 16_384) as u16;
+            let head = [20 + (random() % 5) as u8, 3, (random() % 5) as u8];
+            let record = [&head[..], &length.to_be_bytes(), &body].concat();
+            let start = (random() % 6) as usize;
+            assert_eq!(guess(&record[start..], record.len() - start), Guess::No);
+            assert_eq!(guess(&record[start..], usize::from(length) + 5 - start.min(5)), Guess::No);
+        }
+    }
+
+    /// Nor other protocols, from each byte on and up to each: some begin with our letter, or with a length as we do.
+    #[test]
+    fn other_protocols_are_not_claimed() {
+        let samples: &[&[u8]] = &[
+            b"GET /k HTTP/1.1\r\nHost: d\r\nUser-Agent: r\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\nd\0\0\0\x16k and something else",
+            b"SSH-2.0-OpenSSH_9.2\r\n\0\0\x05\x14\x09\x14 diffie, hellman",
+            b"220 d ESMTP\r\n250-PIPELINING\r\n354 data\r\n",
+            // Torrents and their peers.
+            b"d8:announce35:udp://tracker.example.com:6969/a4:infod6:lengthi1024e4:name1:kee",
+            b"d1:ad2:id20:wwwwwwwwwwwwwwwwwwwwe1:q4:ping1:t2:kk1:y1:qe",
+            b"\x13BitTorrent protocol\0\0\0\0\0\x10\0\x05dddddddddddddddddddd",
+            // Databases: a greeting and a query of MySQL, Redis, MongoDB, TDS, Oracle's TNS.
+            b"\x4a\0\0\0\x0a8.0.36\0\x08\0\0\0krwhkrwh\0\xff\xff\xff\x02\0\xff\xdf\x15\0\0\0\0\0\0\0\0\0\0",
+            b"\x15\0\0\0\x03select user from user",
+            b"*3\r\n$3\r\nSET\r\n$1\r\nd\r\n$4\r\nwkrh\r\n",
+            b"d\0\0\0\x01\0\0\0\0\0\0\0\xdd\x07\0\0\0\0\0\0\0O\0\0\0\x02find\0\x05\0\0\0user\0\0",
+            b"\x12\x01\0\x2f\0\0\x01\0\0\0\x1a\0\x06\x01\0\x20\0\x01\x02\0\x21\0\x01\x03\0\x22\0\x04\x04\0\x26\0\x01\xff",
+            b"\0\x3a\0\0\x01\0\0\0\x01\x39\x01\x2c\0\0\x08\0\x7f\xff\x7f\x08\0\0\0\x01",
+            // Messages with a length in front: DNS, SMB, Kafka, AMQP, LDAP, an RPC record.
+            b"\0\x1d\xab\xcd\x01\0\0\x01\0\0\0\0\0\0\x04user\x07example\0\0\x01\0\x01",
+            b"\0\0\0\x2f\xffSMBr\0\0\0\0\x18\x01\x28\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x0c\0\x02NT LM 0.12\0",
+            b"\0\0\0\x16\0\x03\0\0\0\0\0\x01\0\x04user\0\0\0\x01\0\x01k",
+            b"AMQP\0\0\x09\x01\x01\0\0\0\0\0\x05\0\x0a\0\x0b\0\xce",
+            b"\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03\x04\0\x80\0",
+            b"\x80\0\0\x28\0\0\0\x01\0\0\0\0\0\0\0\x02\0\x01\x86\xa3\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0",
+            // PostgreSQL, but no replication and no beginning: a query, rows, rows that are copied, a cancelled query.
+            b"Q\0\0\0\x0dselect 1\0",
+            b"D\0\0\0\x0b\0\x01\0\0\0\x01kZ\0\0\0\x05I",
+            b"d\0\0\0\x16krow of seventeen\nd\0\0\0\x26rrow\n",
+            b"d\0\0\0\x30wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww\n",
+            b"\0\0\0\x10\x04\xd2\x16\x2e\0\0\x12\x34\x56\x78\x9a\xbc",
+        ];
+        for sample in samples {
+            for start in 0..sample.len() {
+                for end in start..=sample.len() {
+                    let segment = &sample[start..end];
+                    assert_eq!(guess(segment, segment.len()), Guess::No, "{}", segment.escape_ascii());
+                    assert_eq!(guess(segment, segment.len() + 1000), Guess::No, "{}", segment.escape_ascii());
+                }
+            }
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Status {
     pub backwards: u8,
     /// The commits that it acknowledges, in `Progress::acknowledged`.
     first: u32,
-    count: u32,
+    pub count: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -133,9 +133,9 @@ impl Progress {
         self.statuses.get((index as usize).checked_sub(1)?).copied()
     }
 
-    /// The commits that a status update acknowledges.
-    pub fn acknowledges(&self, status: Status) -> impl Iterator<Item = Acknowledgement> + '_ {
-        let list = self.acknowledged.get(status.first as usize..(status.first + status.count) as usize).unwrap_or(&[]);
-        list.iter().filter_map(|index| self.acknowledgement(*index))
+    /// The commit number `number` of those that a status update acknowledges.
+    pub fn acknowledged(&self, status: Status, number: u32) -> Option<Acknowledgement> {
+        let index = status.first + Some(number).filter(|number| *number < status.count)?;
+        self.acknowledgement(*self.acknowledged.get(index as usize)?)
     }
 }

@@ -760,10 +760,22 @@ impl Session {
         self.known(record).wal.map(|chunk| chunk.records(message)).into_iter().flatten()
     }
 
-    /// The commits that a status update acknowledges, with the time that each took.
-    pub fn acknowledges(&self, record: &Record) -> impl Iterator<Item = Acknowledgement> + '_ {
-        let status = if record.from_client() { self.progress.status_at(record.detail) } else { None };
-        status.into_iter().flat_map(|status| self.progress.acknowledges(status))
+    /// How many commits a status update acknowledges.
+    pub fn acknowledgements(&self, record: &Record) -> u32 {
+        self.status(record).map_or(0, |status| status.count)
+    }
+
+    /// One of them.
+    pub fn acknowledged(&self, record: &Record, number: u32) -> Option<Acknowledgement> {
+        self.progress.acknowledged(self.status(record)?, number)
+    }
+
+    fn status(&self, record: &Record) -> Option<Status> {
+        if record.from_client() {
+            self.progress.status_at(record.detail)
+        } else {
+            None
+        }
     }
 }
 

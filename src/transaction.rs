@@ -195,6 +195,8 @@ pub struct Transactions {
     streams: HashMap<u32, Open>,
     /// One from a Begin on, during which something was lost.
     interrupted: Option<Open>,
+    /// What came during it between two losses: of it if it comes to its end.
+    between: Vec<u32>,
 }
 
 impl Transactions {
@@ -212,8 +214,9 @@ impl Transactions {
         self.streams.values_mut().for_each(|open| open.complete = false);
         match self.current.take() {
             Some(open) if open.streamed => self.keep(Open { complete: false, ..open }),
-            Some(open) => self.interrupted = Some(Open { complete: false, ..open }),
-            None => {}
+            Some(open) if open.xid != 0 => self.interrupted = Some(Open { complete: false, ..open }),
+            Some(open) if self.interrupted.is_some() && self.between.len() < MAX_OPEN => self.between.push(open.index),
+            _ => {}
         }
     }
 
@@ -227,6 +230,7 @@ impl Transactions {
     /// Nothing is open now; `true` when something was and has not come to its end.
     fn leave(&mut self) -> bool {
         let interrupted = self.interrupted.take().is_some();
+        self.between.clear();
         match self.current.take() {
             // Only its Stream Stop is missing.
             Some(open) if open.streamed => {
@@ -279,7 +283,7 @@ impl Transactions {
     /// A message inside a transaction; `xid` is what the message has itself in a block, `is_change` for a row.
     #[inline]
     pub fn message(&mut self, archive: &RefCell<Archive>, xid: Option<u32>, is_change: bool, at: At, bytes: usize) -> u32 {
-        if self.current.is_none() {
+        if self.current.as_ref().is_none_or(|open| open.xid == 0 && !open.streamed && xid.is_some()) {
             self.resume(&mut archive.borrow_mut(), xid);
         }
         let Some(open) = &mut self.current else { return 0 };
@@ -305,11 +309,18 @@ impl Transactions {
     fn resume(&mut self, archive: &mut Archive, xid: Option<u32>) {
         let has = |open: &Open, xid| open.xid == xid || open.parts.contains_key(&xid);
         let known = xid.and_then(|xid| self.streams.iter().find_map(|(top, open)| has(open, xid).then_some(*top)));
-        self.current = match known {
-            Some(top) => self.streams.remove(&top),
+        match (known.and_then(|top| self.streams.remove(&top)), &self.current) {
+            (Some(open), unknown) => {
+                // Both are in one block.
+                if let Some(unknown) = unknown {
+                    archive.change(unknown.index, |part| part.parent = open.index);
+                }
+                self.current = Some(open);
+            }
             // Rows of a block have a subtransaction's xid perhaps; which transaction it is of is not told.
-            None => Some(Open { index: archive.add(Transaction::new(0, 0)), ..Open::default() }),
-        };
+            (None, None) => self.current = Some(Open { index: archive.add(Transaction::new(0, 0)), ..Open::default() }),
+            (None, Some(_)) => {}
+        }
     }
 
     /// Origin: the transaction's times are those of another server.
@@ -336,13 +347,14 @@ impl Transactions {
     fn end_current(&mut self, archive: &mut Archive, fits: impl Fn(&Open) -> bool, xid: u32, how: End, at: At, bytes: usize) -> u32 {
         let current = self.current.take().filter(|open| !open.streamed);
         let interrupted = self.interrupted.take().filter(|open| fits(open));
+        let between = std::mem::take(&mut self.between);
         match (current, interrupted) {
             (Some(open), _) if fits(&open) => self.end(archive, open, how, at, bytes),
             (current, Some(open)) => {
                 let index = self.end(archive, open, how, at, bytes);
                 // What came between the loss and this end was of the same transaction.
-                if let (Some(between), Some(whole)) = (current.filter(|open| open.xid == 0), archive.get(index).copied()) {
-                    archive.change(between.index, |transaction| *transaction = whole);
+                for part in between.into_iter().chain(current.filter(|open| open.xid == 0).map(|open| open.index)) {
+                    archive.change(part, |part| part.parent = index);
                 }
                 index
             }

@@ -47,9 +47,9 @@ pub struct Span {
 /// Most spans that one step gives.
 pub(crate) const STEP: usize = 12;
 
-/// Bytes of the label of a row, and of a value in it.
+/// Bytes of the label of a row, and of a value in its column's label, which is twice as much as in that of the row.
 const ROW_LABEL: usize = 160;
-const VALUE_LABEL: usize = 40;
+pub(crate) const VALUE_LABEL: u16 = 80;
 
 /// Where a walk puts its spans.
 pub struct Out<'o> {
@@ -199,6 +199,8 @@ pub struct Walk<'a> {
     known: Option<Known<'a>>,
     /// Groups get labels that name and show what is in them.
     labels: bool,
+    /// Bytes of a value in a column's label.
+    pub value_label_length: u16,
     encoding: Encoding,
     stage: Stage,
     pos: usize,
@@ -236,6 +238,7 @@ impl<'a> Walk<'a> {
             record,
             known,
             labels,
+            value_label_length: VALUE_LABEL,
             encoding: Encoding::from_number(record.encoding),
             stage: if record.content() == Content::Other { Stage::Done } else { Stage::Start },
             pos: 0,
@@ -883,6 +886,10 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn value_room(&self) -> usize {
+        self.value_label_length.into()
+    }
+
     /// `total numeric(10,2): 20.90 (was 19.90)`
     fn value_label(&self, out: &mut Out, column: &Column, value: Option<(Value, usize)>, changed_from: Option<Value>) -> fmt::Result {
         let key = if column.key { " (key)" } else { "" };
@@ -890,11 +897,11 @@ impl<'a> Walk<'a> {
         match value {
             None => {}
             Some((Value::Null, _)) if self.is_not_sent(column) => out.write_str("not sent")?,
-            Some((value, _)) => _ = out.limited(2 * VALUE_LABEL, |out| self.write_value(out, column, value)),
+            Some((value, _)) => _ = out.limited(self.value_room(), |out| self.write_value(out, column, value)),
         }
         let Some(old) = changed_from else { return Ok(()) };
         out.write_str(" (was ")?;
-        let _ = out.limited(2 * VALUE_LABEL, |out| self.write_value(out, column, old));
+        let _ = out.limited(self.value_room(), |out| self.write_value(out, column, old));
         out.write_char(')')
     }
 
@@ -912,11 +919,11 @@ impl<'a> Walk<'a> {
             if value == Value::Null && self.is_not_sent(column) {
                 continue;
             }
-            if out.text_len - from > ROW_LABEL {
+            if out.text_len - from > ROW_LABEL.max(2 * self.value_room()) {
                 return out.write_str(", …");
             }
             write!(out, "{between}{}=", column.name)?;
-            let _ = out.limited(VALUE_LABEL, |out| self.write_value(out, column, value));
+            let _ = out.limited(self.value_room() / 2, |out| self.write_value(out, column, value));
             between = ", ";
         }
         Ok(())
@@ -1085,7 +1092,9 @@ impl<'a> Walk<'a> {
     fn group_with(&self, out: &mut Out, field: Field, number: u64, label: impl FnOnce(&mut Out) -> fmt::Result) {
         let from = out.text_len;
         out.one_line = true;
-        let _ = out.limited(2 * ROW_LABEL, label);
+        // Longer ones that the caller asks for must leave room for others.
+        let longest = (4 * self.value_room()).min(out.text_limit()).max(2 * ROW_LABEL);
+        let _ = out.limited(longest, label);
         out.one_line = false;
         let text = out.text[from..].as_ptr().cast();
         out.push(Span { number, text_length: (out.text_len - from) as u32, text, ..self.generated(field) });

@@ -25,6 +25,7 @@ missing() {
     command -v make >/dev/null || echo make
     command -v git >/dev/null || echo git
     command -v pkg-config >/dev/null || echo pkg-config
+    command -v openssl >/dev/null || echo openssl
     # Only the tests that read the header back need it.
     ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 || [ -n "${LIBCLANG_PATH:-}" ] || echo libclang-dev
     [ -n "$(python)" ] || echo python3 python3-pytest

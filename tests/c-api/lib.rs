@@ -165,6 +165,21 @@ pub fn walk_with(
     words: usize,
     flags: u32,
 ) -> Vec<Span> {
+    walk_prepared(session, record, bytes, reported, room, words, flags, |_| {})
+}
+
+/// The same, with something done to the walk before it begins.
+#[allow(clippy::too_many_arguments)]
+pub fn walk_prepared(
+    session: Option<&Session>,
+    record: &c::pgrepl_record,
+    bytes: &[u8],
+    reported: usize,
+    room: usize,
+    words: usize,
+    flags: u32,
+    prepare: impl FnOnce(*mut c::pgrepl_walk),
+) -> Vec<Span> {
     let session = session.map_or(std::ptr::null(), |session| session.session as *const _);
     let mut memory = MaybeUninit::<c::pgrepl_walk>::uninit();
     let mut spans = vec![MaybeUninit::<c::pgrepl_span>::uninit(); room];
@@ -173,6 +188,7 @@ pub fn walk_with(
     unsafe {
         let status = c::pgrepl_walk_start(memory.as_mut_ptr(), session, record, bytes.as_ptr(), bytes.len(), reported, flags);
         assert_eq!(status, c::PGREPL_STATUS_OK);
+        prepare(memory.as_mut_ptr());
         loop {
             let mut count = 0;
             let status = c::pgrepl_walk_next(

@@ -6,6 +6,7 @@ captured), over TCP it is the "raw client" of the captures, with full control of
 
 import select
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -26,6 +27,21 @@ def now_usec():
     return int((time.time() - EPOCH_2000) * 1000000)
 
 
+def encrypt(sock, direct, version, keylog):
+    """The socket with TLS on it: after an SSLRequest, or from the first byte on. The secrets go to a file."""
+    if not direct:
+        sock.sendall(struct.pack(">II", 8, 80877103))
+        answer = sock.recv(1)
+        if answer != b"S":
+            raise RuntimeError("the server does not want TLS: %r" % answer)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    context.set_alpn_protocols(["postgresql"])
+    context.keylog_filename = keylog
+    return context.wrap_socket(sock)
+
+
 class PgError(Exception):
     """An ErrorResponse; `fields` maps the field letter to its text."""
 
@@ -38,9 +54,9 @@ class PgError(Exception):
 
 
 class Conn:
-    """One connection. `path` = Unix socket directory, otherwise TCP to `host`."""
+    """One connection. `path` = Unix socket directory, otherwise TCP to `host`; `tls` = arguments of encrypt()."""
 
-    def __init__(self, host="127.0.0.1", port=5432, path=None, **startup):
+    def __init__(self, host="127.0.0.1", port=5432, path=None, tls=None, **startup):
         if path:
             self.sock = socket.socket(socket.AF_UNIX)
             self.sock.connect("%s/.s.PGSQL.%d" % (path, port))
@@ -48,6 +64,8 @@ class Conn:
             self.sock = socket.create_connection((host, port))
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock.settimeout(60)
+        if tls:
+            self.sock = encrypt(self.sock, **tls)
         self.buffer = bytearray()
         self.lock = threading.Lock()
         self.parameters = {}
@@ -73,8 +91,19 @@ class Conn:
         with self.lock:
             self.sock.sendall(kind + struct.pack(">I", len(body) + 4) + body)
 
+    def wait(self):
+        """Waits for bytes. What TLS has decrypted already is in no socket."""
+        if not isinstance(self.sock, ssl.SSLSocket) or not self.sock.pending():
+            select.select([self.sock], [], [], 60)
+
     def fill(self):
-        data = self.sock.recv(262144)
+        if isinstance(self.sock, ssl.SSLSocket):
+            # One thread at a time: others may want to send.
+            self.wait()
+            with self.lock:
+                data = self.sock.recv(262144)
+        else:
+            data = self.sock.recv(262144)
         if not data:
             raise EOFError("the server closed the connection")
         self.buffer += data
@@ -223,7 +252,7 @@ class Stream(threading.Thread):
             while True:
                 message = self.conn.next_buffered()
                 if message is None:
-                    select.select([self.conn.sock], [], [], 60)
+                    self.conn.wait()
                     self.conn.fill()
                     continue
                 if not self.handle(*message):

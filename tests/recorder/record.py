@@ -6,7 +6,7 @@
   record.py --readme    only write tests/captures/README.md again
 
 Needs Python 3, npm (for the servers in servers.PINNED, fetched into ~/.cache/pgrepl or
-$PGREPL_CACHE), the distribution's PostgreSQL 15 with its clients, dumpcap and tshark.
+$PGREPL_CACHE), the distribution's PostgreSQL 15 with its clients, openssl, dumpcap and tshark.
 Works as root (servers then run as $PGREPL_USER, by default nobody) and as an ordinary user where
 user namespaces are allowed. Everything happens in a private network namespace.
 """
@@ -114,6 +114,14 @@ def without_machine(pcapng):
     return bytes(out)
 
 
+def with_secrets(pcapng, keylog):
+    """The same file with a key log in it, behind the section header: a Decryption Secrets Block."""
+    at = struct.unpack_from("=I", pcapng, 4)[0]
+    body = struct.pack("=II", 0x544C534B, len(keylog)) + keylog + bytes(-len(keylog) % 4)    # TLS key log
+    total = struct.pack("=I", len(body) + 12)
+    return pcapng[:at] + struct.pack("=I", 10) + total + body + total + pcapng[at:]
+
+
 # -- one recording ------------------------------------------------------------------------------
 
 
@@ -135,6 +143,7 @@ class Recording:
         self.proxy = None
         self.dumpcap = None
         self.server = None
+        self.keylog = None                              # file with the secrets of TLS connections
         self.lines = []
         self.compare = []
         self.sessions = {}
@@ -376,9 +385,14 @@ class Recording:
         with open(answers, "w", encoding="utf-8") as file:
             for line in [{"about": about, "compare": self.compare}] + self.lines:
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
-        with open(self.raw_capture, "rb") as source, open(capture, "wb") as target:
+        with open(self.raw_capture, "rb") as source:
+            packets = without_machine(source.read())
+        if self.keylog:
+            with open(self.keylog, "rb") as secrets:
+                packets = with_secrets(packets, secrets.read())
+        with open(capture, "wb") as target:
             with gzip.GzipFile("", "wb", 9, target, mtime=0) as packed:
-                packed.write(without_machine(source.read()))
+                packed.write(packets)
         size = os.path.getsize(capture)
         if size > HARD_LIMIT:
             raise RuntimeError("the capture is too large: %d bytes" % size)
@@ -485,7 +499,9 @@ README = """# Recorded captures
 
 Real traffic between real PostgreSQL servers and clients on the loopback interface, recorded by
 `tests/recorder/record.py` (this file is written by it too). Each `NAME.pcapng.gz` holds whole TCP
-connections from SYN to FIN, with nothing lost; authentication is `trust`, so there are no secrets.
+connections from SYN to FIN, with nothing lost; authentication is `trust`, so there are no secrets but
+those of TLS connections, which are in the captures themselves (a Decryption Secrets Block), so that
+they decrypt by themselves.
 
 `NAME.server.jsonl` is what the server itself answered over SQL, independent of any decoder of the
 replication stream, one JSON object per line:
@@ -502,6 +518,7 @@ replication stream, one JSON object per line:
 | `{"transaction"}` | a transaction of the workload, out of the SQL; see below |
 | `{"message"}` | a message of `pg_logical_emit_message`: prefix, content, whether it is transactional and then the xid of the top-level transaction |
 | `{"lag"}` | a sample of `pg_stat_replication` for one status update; see below |
+| `{"encrypted"}` | a connection in TLS, by the client's port, and its slot |
 | `{"wal"}` | bytes of the server's own WAL file (physical replication) |
 | `{"rows"}` | rows of a table that was copied |
 

@@ -9,6 +9,7 @@ rolled_back: how much of what is rolled back is on the wire (none, some, all), k
 
 import os
 import signal
+import ssl
 import struct
 import time
 
@@ -90,6 +91,37 @@ def raw(r):
     stream.finish()
     conn.close()
     finish(r, **startup)
+
+
+def encrypted(r):
+    """The same stream three times, one after the other: in plain text, with TLS 1.3 and with TLS 1.2."""
+    prepare(r)
+    r.keylog = os.path.join(r.base, "keys.log")
+    r.start_capture()
+    conns = []
+    for slot, version in (("plain", None), ("tls13", ssl.TLSVersion.TLSv1_3), ("tls12", ssl.TLSVersion.TLSv1_2)):
+        tls = dict(direct=r.scenario["direct"], version=version, keylog=r.keylog) if version else None
+        conn = Conn(tls=tls, replication="database", application_name="raw_client_" + slot)
+        conn.query("IDENTIFY_SYSTEM")
+        conn.query(create_slot_command(r, slot))
+        conns.append((conn, slot))
+        if tls:
+            r.add(encrypted={"client_port": conn.sock.getsockname()[1], "slot": slot})
+    r.run_section("run")
+    for conn, slot in conns:
+        conn.start_replication(start_command(slot, r.options))
+        stream = Stream(conn)
+        stream.catch_up(r.wait_sent())
+        stream.report()
+        time.sleep(0.2)
+        r.sample_replication()
+        stream.finish()
+        conn.close()
+    r.stop_capture()
+    for _, slot in conns:
+        r.peek(slot, "answers", r.options)
+    r.describe_tables()
+    r.describe_server()
 
 
 def recvlogical(r):
@@ -813,6 +845,12 @@ scenario("pg15_coalesced", 15, "raw client", raw, "many",
          must_show=["500 messages in one segment"])
 scenario("pg15_split_segments", 15, "raw client", raw, "few",
          "TCP segments that end inside message headers", options=PROTO1, proxy="split")
+scenario("pg15_tls", 15, "raw client", encrypted, "large",
+         "the same stream in plain text and after an SSLRequest with TLS 1.3 and 1.2; a row larger than a TLS record",
+         options=PROTO1, settings={"ssl": "on"}, direct=False)
+scenario("pg18_tls_direct", 18, "raw client", encrypted, "large",
+         "the same stream in plain text and with TLS 1.3 and 1.2 from the first byte on (ALPN postgresql)",
+         options=PROTO1, settings={"ssl": "on"}, direct=True)
 scenario("pg15_keepalives", 15, "raw client", keepalives, "few",
          "keepalives and status updates with and without a reply requested, feedback on a logical "
          "stream", options=PROTO1, settings={"wal_sender_timeout": "3s"},

@@ -145,7 +145,15 @@ class Server:
                               "-U", "postgres", "--locale=C", "--encoding=" + encoding], cwd="/tmp")
         return path
 
+    def make_certificate(self):
+        """A key and a certificate of its own, for TLS."""
+        key, certificate = (os.path.join(self.data, "server." + kind) for kind in ("key", "crt"))
+        self.account.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                          "-nodes", "-days", "3650", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate])
+
     def start(self):
+        if self.settings.get("ssl") == "on":
+            self.make_certificate()
         command = [os.path.join(self.bin, "postgres"), "-D", self.data, "-p", str(self.port),
                    "-k", self.dir, "-c", "listen_addresses=" + self.listen]
         for name, value in self.settings.items():

@@ -41,6 +41,11 @@ REQUIRED = [
 ]
 
 
+# How an encrypted connection begins; then Wireshark decrypts it, with the secrets in the capture.
+SSL_REQUEST, ACCEPTED, CLIENT_HELLO = "0000000804d2162f", "53", "1603"
+HEX_DIGITS = tuple("0123456789abcdef")
+
+
 class Failure(Exception):
     pass
 
@@ -137,6 +142,15 @@ class Connection:
             self.phase = None
 
 
+def follow(protocol, stream, path, *arguments):
+    return tshark("-r", path, *arguments, "-q", "-z", "follow,%s,raw,%d" % (protocol, stream)).splitlines()
+
+
+def said(lines):
+    """Only the bytes out of such lines."""
+    return [line for line in lines if line[:1] == "\t" or line[:1] in HEX_DIGITS]
+
+
 def read_capture(path):
     """All connections of the capture, as a list of Connection."""
     lines = tshark("-r", path, "-T", "fields", "-e", "tcp.stream", "-e", "tcp.flags.syn",
@@ -154,18 +168,19 @@ def read_capture(path):
         if syn < 2 or not (fin or reset):
             raise Failure("connection %d is not complete (SYN %d, FIN %d, RST %d)"
                           % (stream, syn, fin, reset))
-        text = tshark("-r", path, "-q", "-z", "follow,tcp,raw,%d" % stream)
-        nodes, connection = {}, Connection()
-        for line in text.splitlines():
-            if line.startswith("Node "):
-                nodes[line[5]] = int(line.rsplit(":", 1)[1])
-            elif line[:1] == "\t" or line[:1].isalnum():
-                if line.startswith(("Follow:", "Filter:")):
-                    continue
-                # Node 0 is the side that opened the connection, node 1 is indented.
-                connection.feed(line[0] == "\t", bytes.fromhex(line.strip()))
-        if nodes["1"] not in (5432, 6543):
+        lines = follow("tcp", stream, path)
+        nodes = [int(line.rsplit(":", 1)[1]) for line in lines if line.startswith("Node ")]
+        if nodes[1] not in (5432, 6543):
             raise Failure("connection %d does not lead to the server" % stream)
+        lines = said(lines)
+        if [line.strip() for line in lines[:2]] == [SSL_REQUEST, ACCEPTED]:
+            lines = said(follow("tls", stream, path))
+        elif lines[0].startswith(CLIENT_HELLO):
+            lines = said(follow("tls", stream, path, "-d", "tcp.port==5432,tls"))
+        connection = Connection()
+        for line in lines:
+            # The client speaks first. One of the sides is indented: in TLS it may be either.
+            connection.feed((line[0] == "\t") != (lines[0][0] == "\t"), bytes.fromhex(line.strip()))
         for side, rest in zip(("client", "server"), connection.buffers):
             if rest:
                 raise Failure("%d unfinished bytes of the %s" % (len(rest), side))

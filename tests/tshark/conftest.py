@@ -10,6 +10,7 @@ import shutil
 import pytest
 
 import pcap
+import tls
 from wireshark import REPOSITORY, Scratch, Wireshark, trees
 
 
@@ -116,6 +117,12 @@ def capture(request, scratch, current, every_wireshark):
         for wireshark in every_wireshark.values():
             wireshark.prepare(current[0][1])
     return current[0][1]
+
+
+@pytest.fixture(scope='session')
+def certificate(tmp_path_factory):
+    """Of a TLS server."""
+    return tls.Certificate(tmp_path_factory.mktemp('certificate'))
 
 
 @pytest.fixture

@@ -44,9 +44,14 @@ START = re.compile(r'START_REPLICATION\s+(?:SLOT\s+(?P<slot>"[^"]+"|\w+)\s+)?(?P
                    r'(?:\s+TIMELINE\s+(?P<timeline>\d+))?')
 
 
-def starts(capture):
-    """{connection: [(frame, {slot, mode, timeline})]}, from the commands in the packets themselves."""
+def starts(capture, answers):
+    """{connection: [(frame, {slot, mode, timeline})]}, from the commands in the packets themselves; of those in TLS the
+    answers tell."""
     found = {}
+    slots = {a['encrypted']['client_port']: a['encrypted']['slot'] for a in answers if 'encrypted' in a}
+    for ends in {end[0] for end in pcap.endpoints(capture) if end is not None}:
+        if ends[0][1] in slots:
+            found[ends] = [(0, {'slot': slots[ends[0][1]], 'mode': 'logical', 'timeline': None})]
     for message in postgres.messages(capture)[0]:
         start = START.match(message.body.decode('utf-8', 'replace')) if message.kind == 'Q' else None
         if start:
@@ -201,7 +206,8 @@ def compare(answers, shown):
 
 
 def test_answers(wireshark, capture, answers):
-    shown = Shown(wireshark.pdml(capture, two_pass=True).frames(), pcap.endpoints(capture.content), starts(capture.content))
+    shown = Shown(wireshark.pdml(capture, two_pass=True).frames(), pcap.endpoints(capture.content),
+                  starts(capture.content, answers))
     done = compare(answers, shown)
     wanted = [f'{kind}: nothing' for kind, line in (('messages', 'counts'), ('relations', 'table'))
               if any(line in a for a in answers) and not done[kind] and answers[0]['about'].get('plugin') == 'pgoutput']

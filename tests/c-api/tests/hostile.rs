@@ -279,6 +279,8 @@ fn nonsense_arguments_give_a_status() {
         assert_eq!(c::pgrepl_walk_start(w, s, r, b, 2, 1, 0), INVALID);
         // Memory in which no walk was started.
         assert_eq!(c::pgrepl_walk_next(w, sp, 12, t, 64, &mut count), INVALID);
+        assert_eq!(c::pgrepl_walk_limit_labels(w, 9), INVALID);
+        assert_eq!(c::pgrepl_walk_limit_labels(null_mut(), 9), INVALID);
         assert_eq!(count, 0);
         assert_eq!(c::pgrepl_walk_start(w, null(), r, b, 1, 1, 0), OK);
         assert_eq!(c::pgrepl_walk_next(null_mut(), sp, 12, t, 64, &mut count), INVALID);

@@ -449,3 +449,30 @@ fn labels_and_changes_keep_to_the_tuple() {
     assert!(all(&spans, "pgrepl.value.changed").is_empty());
     assert!(labels(&spans).iter().all(|label| !label.contains(['\u{202e}', '\u{2028}'])));
 }
+
+/// The caller says how long; nothing else changes.
+#[test]
+fn labels_are_as_long_as_asked() {
+    let session = orders();
+    let insert = change(b'I', None, ORDERS_OID, &[row(b'N', &[text("1"), text("2"), text(&"0123456789".repeat(10_000))])]);
+    let record = session.pgoutput_message(&insert);
+    let limited = |length: Option<u32>| {
+        walk_prepared(Some(&session), &record, &insert, insert.len(), 64, 1 << 16, c::PGREPL_WALK_LABELS, |walk| {
+            let Some(length) = length else { return };
+            assert_eq!(unsafe { c::pgrepl_walk_limit_labels(walk, length) }, c::PGREPL_STATUS_OK);
+        })
+    };
+    let fields = |spans: &[Span]| spans.iter().filter(|span| span.kind != c::PGREPL_KIND_GROUP).map(Span::words).collect::<Vec<_>>();
+    let default = limited(None);
+    for (length, spans) in [(80, &default), (0, &limited(Some(0))), (10, &limited(Some(10))), (1000, &limited(Some(1000)))] {
+        let cut = |length: usize| "0123456789".repeat(100)[..length].to_string() + "…";
+        let labels = labels(spans);
+        assert!(labels[1].ends_with(&format!("note={}", cut(length / 2))), "{}", labels[1]);
+        assert_eq!(labels[4], format!("note text: {}", cut(length)));
+        assert_eq!(fields(spans), fields(&default));
+    }
+    assert_eq!(limited(Some(80)).iter().map(Span::words).collect::<Vec<_>>(), default.iter().map(Span::words).collect::<Vec<_>>());
+    // A length beyond all bounds is cut by the room for text.
+    let longest = labels(&limited(Some(u32::MAX))).swap_remove(4);
+    assert_eq!(longest.len(), (1 << 16) / 8 + "…".len());
+}
