@@ -436,7 +436,8 @@ struct pgrepl_record {
     uint8_t encoding;
     /**
      * What the session remembers for this kind of message, 0 when nothing: of a row or Relation the Relation in force,
-     * of a Truncate those of its tables, of a commit its acknowledgement, of a status update what was sent before.
+     * of a Truncate those of its tables, of a commit its acknowledgement, of a status update what was sent before, of
+     * physical WAL how it begins.
      */
     uint32_t detail;
     /**
@@ -449,7 +450,7 @@ struct pgrepl_record {
  * Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
  */
 struct pgrepl_walk {
-    uint64_t memory[48];
+    uint64_t memory[64];
 };
 
 /**
@@ -457,7 +458,8 @@ struct pgrepl_walk {
  *
  * Spans come in documented order. A group comes before its members, which have a greater depth; its `length` is 0,
  * because it reaches to the end of its last member. Notes speak of the bytes that follow. All other fields of
- * the wire, but for the bits of a byte before them, lie one after another without gap or overlap.
+ * the wire, but for the bits of flags before them, lie one after another without gap or overlap. Only the data of
+ * physical WAL is followed by fields of a greater depth that divide it once more, in the same way.
  */
 struct pgrepl_span {
     /**

@@ -132,7 +132,7 @@ pub struct SessionHandle {
 /// Memory of a walk. Plain: it may be on the stack, is not moved while a walk goes on, and needs no end.
 #[repr(C)]
 pub struct WalkMemory {
-    pub memory: [u64; 48],
+    pub memory: [u64; 64],
 }
 
 /// What is really in it.
@@ -194,7 +194,7 @@ impl Out<'_> {
 
 impl Span {
     /// Text of a span whose walk, with all that it points to, is still there.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         if self.text.is_null() {
             return "";
         }

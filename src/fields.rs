@@ -284,4 +284,87 @@ fields! {
         "The receiver tells a position below the one that it told before";
     NoteValue "pgrepl.expert.value" "Value not decoded" Note 0 severity Note: "The binary value is not what its type demands";
     NotePanic "pgrepl.expert.decoder_panic" "Decoder panic" Note 0 severity Error: "A fault in pgrepl itself; please report it";
+
+    // Physical WAL, within its data
+    WalPageGroup "" "Page" Group 0: "Header of a WAL page";
+    WalRecordGroup "" "Record" Group 0: "A WAL record, or the part of it that is here";
+    WalBlockGroup "" "Block" Group 0: "A reference of a WAL record to a block";
+    WalPageMagic "pgrepl.wal.page.magic" "Magic" Uint 2
+        [0xd087 = "PostgreSQL 9.5", 0xd093 = "PostgreSQL 9.6", 0xd097 = "PostgreSQL 10", 0xd098 = "PostgreSQL 11",
+         0xd101 = "PostgreSQL 12", 0xd106 = "PostgreSQL 13", 0xd10d = "PostgreSQL 14", 0xd110 = "PostgreSQL 15",
+         0xd113 = "PostgreSQL 16", 0xd116 = "PostgreSQL 17", 0xd118 = "PostgreSQL 18"]:
+        "Magic number of the page, another for each major version of the server";
+    WalPageInfo "pgrepl.wal.page.info" "Info" Uint 2: "Flags of the page";
+    WalPageContinued "pgrepl.wal.page.info.continued" "Record continued" Bool 1 mask 1:
+        "The page begins with the rest of a record of the page before";
+    WalPageLong "pgrepl.wal.page.info.long_header" "Long header" Bool 1 mask 2: "First page of a segment";
+    WalPageRemovable "pgrepl.wal.page.info.backup_removable" "Backup blocks removable" Bool 1 mask 4:
+        "Page images that begin on this page are not needed for recovery; up to 18";
+    WalPageOverwrites "pgrepl.wal.page.info.overwrites" "Overwrites a record" Bool 1 mask 8:
+        "The unfinished record of the page before was given up";
+    WalPageOverwrites19 "pgrepl.wal.page.info.overwrites" "Overwrites a record" Bool 1 mask 4:
+        "The unfinished record of the page before was given up";
+    WalPageTimeline "pgrepl.wal.page.timeline" "Timeline" Uint 4: "Timeline of the first record that begins on the page";
+    WalPageAddress "pgrepl.wal.page.addr" "Page address" Lsn 8: "WAL position of the page";
+    WalPageRemaining "pgrepl.wal.page.rem_len" "Remaining length" Uint 4: "Bytes still missing of the record of the page before";
+    WalPageSystemId "pgrepl.wal.page.sysid" "System identifier" Uint 8: "The cluster, as IDENTIFY_SYSTEM tells it";
+    WalPageSegmentSize "pgrepl.wal.page.seg_size" "Segment size" Uint 4: "Bytes of a WAL file";
+    WalPageBlockSize "pgrepl.wal.page.block_size" "Page size" Uint 4: "Bytes of a WAL page";
+    WalRecordLsn "pgrepl.wal.record.lsn" "Record" Lsn 8 {generated}: "WAL position where the record begins";
+    WalLength "pgrepl.wal.length" "Length" Uint 4: "Bytes of the record, without page headers";
+    WalXid "pgrepl.wal.xid" "Transaction id" Uint 4: "Transaction that wrote the record; 0: none";
+    WalPrev "pgrepl.wal.prev" "Previous record" Lsn 8: "WAL position where the record before begins";
+    WalInfo "pgrepl.wal.info" "Info" Uint 1: "Operation and flags, whose meaning is the resource manager's, in the high half";
+    WalInfoSpecial "pgrepl.wal.info.special_rel_update" "Special relation update" Bool 1 mask 1:
+        "The record changes files in a way that block references do not tell";
+    WalInfoCheck "pgrepl.wal.info.check_consistency" "Check consistency" Bool 1 mask 2: "Page images are there to be compared with";
+    WalRmid "pgrepl.wal.rmid" "Resource manager id" Uint 1: "Number of the resource manager";
+    WalRmgr "pgrepl.wal.rmgr" "Resource manager" Text 0 {generated}: "Resource manager as pg_waldump names it";
+    WalOperation "pgrepl.wal.operation" "Operation" Text 0 {generated}: "Operation as pg_waldump names it";
+    WalCrc "pgrepl.wal.crc" "CRC-32C" Uint 4: "Checksum of the record";
+    WalCrcOk "pgrepl.wal.crc.ok" "Checksum right" Bool 1 {generated}: "The checksum is that of the record, which ends here";
+    WalBlockId "pgrepl.wal.block.id" "Block reference" Uint 1: "Number of the block reference in the record";
+    WalBlockFlags "pgrepl.wal.block.flags" "Flags" Uint 1: "Fork in the low half, flags in the high half";
+    WalBlockHasImage "pgrepl.wal.block.flags.has_image" "Page image" Bool 1 mask 0x10: "The record holds an image of the block";
+    WalBlockHasData "pgrepl.wal.block.flags.has_data" "Data" Bool 1 mask 0x20: "The record holds data about the block";
+    WalBlockWillInit "pgrepl.wal.block.flags.will_init" "Will initialise" Bool 1 mask 0x40: "Replay makes the block anew";
+    WalBlockSameRelation "pgrepl.wal.block.flags.same_rel" "Same relation" Bool 1 mask 0x80:
+        "The block is of the same file as that of the reference before";
+    WalBlockFork "pgrepl.wal.block.fork" "Fork" Uint 1 [0 = "main", 1 = "fsm", 2 = "vm", 3 = "init"] {generated}:
+        "Fork of the relation that the block is in";
+    WalBlockDataLength "pgrepl.wal.block.data_length" "Data length" Uint 2: "Bytes of data about the block";
+    WalBlockImageLength "pgrepl.wal.block.image_length" "Image length" Uint 2: "Bytes of the page image, as it is in the record";
+    WalBlockHoleOffset "pgrepl.wal.block.hole_offset" "Hole offset" Uint 2: "Bytes of the page before the zeros that the image leaves out";
+    WalBlockImageInfo "pgrepl.wal.block.image_info" "Image info" Uint 1: "Flags of the page image";
+    WalImageHole "pgrepl.wal.block.image_info.has_hole" "Has a hole" Bool 1 mask 1: "Zeros in the page are left out";
+    WalImageCompressed "pgrepl.wal.block.image_info.compressed" "Compressed" Bool 1 mask 2: "The image is compressed; up to 14";
+    WalImageApplyOld "pgrepl.wal.block.image_info.apply" "Apply" Bool 1 mask 4: "Replay restores the page from the image";
+    WalImageApply "pgrepl.wal.block.image_info.apply" "Apply" Bool 1 mask 2: "Replay restores the page from the image";
+    WalImagePglz "pgrepl.wal.block.image_info.pglz" "pglz" Bool 1 mask 4: "The image is compressed with pglz";
+    WalImageLz4 "pgrepl.wal.block.image_info.lz4" "LZ4" Bool 1 mask 8: "The image is compressed with LZ4";
+    WalImageZstd "pgrepl.wal.block.image_info.zstd" "Zstandard" Bool 1 mask 0x10: "The image is compressed with Zstandard";
+    WalBlockHoleLength "pgrepl.wal.block.hole_length" "Hole length" Uint 2: "Bytes of zeros that a compressed image leaves out";
+    WalBlockTablespace "pgrepl.wal.block.tablespace" "Tablespace OID" Uint 4: "Tablespace of the file";
+    WalBlockDatabase "pgrepl.wal.block.database" "Database OID" Uint 4: "Database of the file; 0: shared by all";
+    WalBlockRelation "pgrepl.wal.block.relfilenumber" "Relation file number" Uint 4: "Name of the file, pg_class.relfilenode";
+    WalBlockNumber "pgrepl.wal.block.number" "Block number" Uint 4: "Number of the block in the fork";
+    WalBlockFile "pgrepl.wal.block.rel" "File" Text 0 {generated}:
+        "Tablespace, database and relation file number, also where the reference leaves them out";
+    WalItem "pgrepl.wal.item" "Item" Uint 1
+        [252 = "top-level transaction id", 253 = "replication origin", 254 = "main data, long", 255 = "main data, short"]:
+        "What follows, where it is no block reference";
+    WalOrigin "pgrepl.wal.origin" "Replication origin" Uint 2: "Origin of the change, pg_replication_origin.roident";
+    WalTopXid "pgrepl.wal.top_xid" "Top-level transaction id" Uint 4: "Transaction that the record's subtransaction belongs to";
+    WalMainLength "pgrepl.wal.main_data_length" "Main data length" Uint 4: "Bytes of the data that belong to no block";
+    WalData "pgrepl.wal.data" "Data" Bytes 0: "Page images, data about blocks and main data of a record";
+    WalPadding "pgrepl.wal.padding" "Padding" Bytes 0: "Bytes without meaning: up to a multiple of 8, or to the end of the page";
+    WalPart "pgrepl.wal.part" "Part of a field" Bytes 0: "First bytes of a field whose rest is behind the next page header or in the next message";
+    WalUnlocated "pgrepl.wal.unlocated" "WAL" Bytes 0: "WAL whose pages and records are not located";
+    NoteWalNotLocated "pgrepl.expert.wal_not_located" "WAL not located" Note 0 severity Note: "Where WAL records are is not known here";
+    NoteWalOverwritten "pgrepl.expert.wal_overwritten" "WAL record given up" Note 0 severity Chat:
+        "The server restarted and did not finish the record";
+    NoteWalRecord "pgrepl.expert.wal_record" "WAL record malformed" Note 0 severity Error: "The headers of the record contradict its length";
+    NoteWalCrc "pgrepl.expert.wal_crc" "WAL checksum wrong" Note 0 severity Error: "The checksum of the record is not that of its bytes";
+    NoteWalPrev "pgrepl.expert.wal_prev" "WAL chain broken" Note 0 severity Warn:
+        "The record points to another one than that before it";
 }

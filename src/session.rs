@@ -13,6 +13,7 @@ use crate::probe::{self, Size, HEADER};
 use crate::progress::{Acknowledgement, Progress, Status};
 use crate::relation::{self, Memory, Relation};
 use crate::transaction::{Archive, End, Facts, Transactions};
+use crate::wal;
 use crate::walk;
 
 /// Where and when a message was: a number of the caller's from 1 on, such as its frame, and nanoseconds of any clock.
@@ -81,7 +82,8 @@ pub struct Record {
     /// Encoding of names and text.
     pub encoding: u8,
     /// What the session remembers for this kind of message, 0 when nothing: of a row or Relation the Relation in force,
-    /// of a Truncate those of its tables, of a commit its acknowledgement, of a status update what was sent before.
+    /// of a Truncate those of its tables, of a commit its acknowledgement, of a status update what was sent before, of
+    /// physical WAL how it begins.
     pub detail: u32,
     /// The transaction that the message belongs to, as the session remembers it; 0 when none.
     pub transaction: u32,
@@ -200,6 +202,7 @@ pub struct Session {
     is_certain: bool,
     /// By direction: something is missing before the next message, so that it has to prove where it begins.
     is_torn: [bool; 2],
+    wal: wal::Memory,
 }
 
 impl Session {
@@ -224,6 +227,7 @@ impl Session {
             memory: Memory::default(),
             truncations: Vec::new(),
             last_lookup: None,
+            wal: wal::Memory::default(),
         }
     }
 
@@ -374,6 +378,7 @@ impl Session {
         self.set_block(Block::Outside);
         self.last_lookup = None;
         self.memory.reset();
+        self.wal.restart();
         self.progress.reset();
         self.transactions.reset(match &self.command {
             Command::StartReplication(start) => start.slot.clone(),
@@ -456,6 +461,8 @@ impl Session {
                             self.track_change(message, Some(start), &mut record, at);
                         } else if kind == Payload::OtherPlugin {
                             record.transaction = self.track_other(payload.get(HEADER..).unwrap_or(&[]), reported, at);
+                        } else if kind == Payload::Physical {
+                            record.detail = self.wal.track(payload, reported);
                         }
                     }
                     Some(b'k') => {
@@ -760,9 +767,15 @@ impl Session {
                     (known.relation, known.position) = (Some(&*version.relation), version.position);
                 }
             }
+            _ if record.payload() == Payload::Physical => known.wal = self.wal.chunk(record.detail),
             _ => {}
         }
         known
+    }
+
+    /// The WAL records that begin or end in the record's message, an XLogData of a physical stream.
+    pub fn wal_records<'c>(&self, record: &Record, message: &'c [u8]) -> impl Iterator<Item = wal::WalRecord> + use<'c> {
+        self.known(record).wal.map(|chunk| chunk.records(message)).into_iter().flatten()
     }
 
     /// How many commits a status update acknowledges.
@@ -815,6 +828,8 @@ pub struct Known<'a> {
     pub position: u32,
     /// The Relations of a Truncate's tables, as far as they are known.
     pub truncated: &'a [Option<Rc<Relation>>],
+    /// How the WAL in the message begins.
+    pub wal: Option<wal::Chunk<'a>>,
     pub transaction: Option<Facts>,
     /// Of a commit or its kin.
     pub acknowledgement: Option<Acknowledgement>,

@@ -12,12 +12,14 @@ use crate::relation::{Column, RowContext};
 use crate::session::{Content, Known, Payload, Record};
 use crate::transaction::Outcome;
 use crate::value;
+use crate::wal_walk::WalWalk;
 
 /// One field of a message: where it is and what it says.
 ///
 /// Spans come in documented order. A group comes before its members, which have a greater depth; its `length` is 0,
 /// because it reaches to the end of its last member. Notes speak of the bytes that follow. All other fields of
-/// the wire, but for the bits of a byte before them, lie one after another without gap or overlap.
+/// the wire, but for the bits of flags before them, lie one after another without gap or overlap. Only the data of
+/// physical WAL is followed by fields of a greater depth that divide it once more, in the same way.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
@@ -70,9 +72,16 @@ impl<'o> Out<'o> {
     }
 
     #[inline(always)]
-    fn push(&mut self, span: Span) {
+    pub(crate) fn push(&mut self, span: Span) {
         self.spans[self.len].write(span);
         self.len += 1;
+    }
+
+    /// A span whose text is written for it.
+    pub(crate) fn push_written(&mut self, span: Span, words: impl FnOnce(&mut Self) -> fmt::Result) {
+        let from = self.text_len;
+        let _ = words(self);
+        self.push(Span { text_length: (self.text_len - from) as u32, text: self.text[from..].as_ptr().cast(), ..span });
     }
 }
 
@@ -174,6 +183,7 @@ enum Stage {
     Transaction,
     Items,
     Columns,
+    Wal,
     Command,
     Done,
 }
@@ -213,6 +223,8 @@ pub struct Walk<'a> {
     old_left: u32,
     /// The old tuple is a whole row, not only a key.
     old_is_row: bool,
+    /// The pages and records of physical WAL.
+    wal: Option<WalWalk<'a>>,
     reader: command::Reader,
 }
 
@@ -242,6 +254,7 @@ impl<'a> Walk<'a> {
             old: 0,
             old_left: 0,
             old_is_row: false,
+            wal: None,
             reader: command::Reader::default(),
         }
     }
@@ -267,6 +280,7 @@ impl<'a> Walk<'a> {
         match self.stage {
             Stage::Items => self.item(out),
             Stage::Columns => self.columns(out),
+            Stage::Wal => self.wal(out),
             Stage::Start => self.start(out),
             Stage::Transaction => self.transaction(out),
             Stage::Command => self.command(out),
@@ -658,6 +672,9 @@ impl<'a> Walk<'a> {
         if field == Field::Data && self.record.payload() == Payload::Pgoutput {
             return self.enter(out, Layer::Pgoutput);
         }
+        if field == Field::Data && self.record.payload() == Payload::Physical && self.pos < self.bytes.len() {
+            return self.begin_wal(out);
+        }
         let from = self.pos;
         self.bytes_to(out, field, self.reported);
         self.done_if_cut(out, field);
@@ -670,6 +687,30 @@ impl<'a> Walk<'a> {
         if self.stage == Stage::Start {
             self.finish(out);
         }
+    }
+
+    /// WAL is one field of bytes; what is known of its pages and records divides it further.
+    #[cold]
+    fn begin_wal(&mut self, out: &mut Out) {
+        let length = self.bytes.len() - self.pos;
+        self.push_bytes(out, Field::Data, length, length);
+        if let Some(known) = self.known {
+            match known.wal {
+                Some(chunk) => self.wal = Some(WalWalk::new(chunk, self.bytes, self.labels)),
+                None => self.note_words(out, Field::NoteWalNotLocated, "too much WAL came before to remember where this begins"),
+            }
+        }
+        self.stage = Stage::Wal;
+    }
+
+    #[inline(never)]
+    fn wal(&mut self, out: &mut Out) {
+        if self.wal.as_mut().is_some_and(|wal| wal.step(out)) {
+            return;
+        }
+        self.pos = self.reported;
+        self.stage = Stage::Items;
+        self.done_if_cut(out, Field::Data);
     }
 
     fn tuple(&mut self, out: &mut Out) {

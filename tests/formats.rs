@@ -113,11 +113,12 @@ fn filter_names_are_the_settled_ones() {
             assert_eq!(kind, (info.kind, info.width), "{at}");
         }
     }
-    // What is on the list and not in the specification has no place in a well-formed message, is of a command, or is a bit.
+    // What is on the list and not in the specification has no place in a well-formed message, is of a command, is a bit, or
+    // divides what the manual calls WAL.
     for field in FIELDS {
         let name = field.name.trim_end_matches('\0');
-        let is_of_command = name.starts_with("pgrepl.command") || name.starts_with("pgrepl.start.");
-        let extra = name.is_empty() || name.starts_with("pgrepl.expert.") || field.mask != 0 || field.generated || is_of_command;
+        let is_within = ["pgrepl.command", "pgrepl.start.", "pgrepl.expert.", "pgrepl.wal."].iter().any(|of| name.starts_with(of));
+        let extra = name.is_empty() || field.mask != 0 || field.generated || is_within;
         assert_eq!(seen.contains(name), !extra && !["pgrepl.undecoded", "pgrepl.trailing"].contains(&name), "{name}");
     }
 }

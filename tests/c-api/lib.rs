@@ -228,20 +228,25 @@ pub fn walk_prepared(
     }
 }
 
-/// Checks that the fields of the layout lie one after another from the first byte to the last.
+/// Checks that the fields of the layout lie one after another from the first byte to the last, and those that divide the
+/// data of physical WAL likewise.
 pub fn tiles(spans: &[Span], bytes: &[u8]) -> Result<(), String> {
     let masked: Vec<&str> = fields().iter().filter(|field| field.mask != 0 || field.generated != 0).map(|field| text(field.name)).collect();
-    let mut at = 0;
-    for span in spans {
-        if span.kind == c::PGREPL_KIND_GROUP || span.is_note() || masked.contains(&span.name) {
-            continue;
+    let on_wire = |span: &&Span| !(span.kind == c::PGREPL_KIND_GROUP || span.is_note() || masked.contains(&span.name));
+    let wal = spans.iter().find(|span| span.name.starts_with("pgrepl.wal."));
+    for inner in [false, true] {
+        let mut at = if inner { wal.map_or(bytes.len(), |first| first.offset) } else { 0 };
+        for span in spans.iter().filter(on_wire).filter(|span| inner == span.name.starts_with("pgrepl.wal.")) {
+            if span.offset != at || span.length == 0 {
+                return Err(format!("{} at {}+{}, not at {at}", span.name, span.offset, span.length));
+            }
+            at += span.length;
         }
-        if span.offset != at || span.length == 0 {
-            return Err(format!("{} at {}+{}, not at {at}", span.name, span.offset, span.length));
+        if at != bytes.len() {
+            return Err(format!("ends at {at} of {}", bytes.len()));
         }
-        at += span.length;
     }
-    (at == bytes.len()).then_some(()).ok_or(format!("ends at {at} of {}", bytes.len()))
+    Ok(())
 }
 
 /// Bytes from hexadecimal digits.

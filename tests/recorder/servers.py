@@ -1,12 +1,15 @@
 """PostgreSQL servers for the recorder: the pinned versions, how they are installed and run."""
 
+import contextlib
 import json
 import os
 import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
+import tempfile
 import time
 
 from pgwire import Conn, PgError
@@ -203,3 +206,32 @@ class Server:
                 self.process.send_signal(signal.SIGQUIT)
                 self.process.wait(30)
         self.process = None
+
+
+@contextlib.contextmanager
+def workshop(name):
+    """(account, directory, cache) for servers that live as long; under root within enter_workshop()."""
+    account = Account()
+    base = tempfile.mkdtemp(prefix="pgrepl-%s-" % name)
+    os.chmod(base, 0o755)
+    account.own(base)
+    cache = cache_dir()
+    if os.geteuid() == 0:
+        # Reachable for the servers' account; the namespace of enter_workshop() keeps it private.
+        cache, source = os.path.join(base, "cache"), cache
+        os.mkdir(cache)
+        subprocess.run(["mount", "--bind", source, cache], check=True)
+    try:
+        yield account, base, cache
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", cache], check=True)
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def enter_workshop(arguments):
+    """Under root, runs this program once more in a mount namespace of its own, and ends with it."""
+    if os.geteuid() == 0 and not os.environ.get("PGREPL_WORKSHOP"):
+        env = dict(os.environ, PGREPL_WORKSHOP="1", PGREPL_CACHE=os.path.abspath(cache_dir()))
+        command = ["unshare", "--mount", sys.executable, os.path.abspath(sys.argv[0])]
+        sys.exit(subprocess.run(command + arguments, env=env).returncode)

@@ -11,11 +11,8 @@ for each value, without hex and text for a column whose type has no send functio
 
 import json
 import os
-import shutil
 import struct
-import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -85,17 +82,7 @@ def vectors(server, version):
 
 
 def write(versions, directory):
-    account = servers.Account()
-    base = tempfile.mkdtemp(prefix="pgrepl-values-")
-    os.chmod(base, 0o755)
-    account.own(base)
-    cache = servers.cache_dir()
-    if os.geteuid() == 0:
-        # Reachable for the servers' account; the namespace of enter_namespace() keeps it private.
-        cache, source = os.path.join(base, "cache"), cache
-        os.mkdir(cache)
-        subprocess.run(["mount", "--bind", source, cache], check=True)
-    try:
+    with servers.workshop("values") as (account, base, cache):
         for version in versions:
             server = servers.Server(account, version, base, "server-%d" % version, 5432, cache, listen="", template=base)
             try:
@@ -107,10 +94,6 @@ def write(versions, directory):
                 for line in lines:
                     file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
             print("%s: %d values" % (path, sum("hex" in line for line in lines)))
-    finally:
-        if os.geteuid() == 0:
-            subprocess.run(["umount", cache], check=True)
-        shutil.rmtree(base, ignore_errors=True)
 
 
 def main(arguments):
@@ -118,12 +101,8 @@ def main(arguments):
     if arguments[:1] == ["--to"]:
         directory, arguments = os.path.abspath(arguments[1]), arguments[2:]
     versions = [int(word) for word in arguments] or VERSIONS
-    if os.geteuid() == 0 and not os.environ.get("PGREPL_VALUES_INSIDE"):
-        servers.install(versions, False)
-        env = dict(os.environ, PGREPL_VALUES_INSIDE="1", PGREPL_CACHE=os.path.abspath(servers.cache_dir()))
-        command = ["unshare", "--mount", sys.executable, os.path.abspath(__file__), "--to", directory]
-        return subprocess.run(command + [str(version) for version in versions], env=env).returncode
     servers.install(versions, False)
+    servers.enter_workshop(["--to", directory] + [str(version) for version in versions])
     os.makedirs(directory, exist_ok=True)
     write(versions, directory)
     return 0
