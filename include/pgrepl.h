@@ -908,6 +908,28 @@ enum pgrepl_status pgrepl_tally_acknowledgement(const struct pgrepl_session *ses
                                                 int64_t *elapsed);
 
 /**
+ * Adds the WAL records that end in the message of a physical stream to `counts`, by the number of their resource manager.
+ *
+ * # Safety
+ * As for pgrepl_walk_start(), but `session` must not be NULL; `counts` must have room for 256 numbers.
+ */
+enum pgrepl_status pgrepl_tally_wal(const struct pgrepl_session *session,
+                                    const struct pgrepl_record *record,
+                                    const uint8_t *bytes,
+                                    size_t captured,
+                                    uint32_t *counts);
+
+/**
+ * Writes the name of a resource manager as pg_waldump prints it, zero-terminated, cut to `room` bytes with the zero.
+ *
+ * # Safety
+ * `text` must have room for `room` bytes.
+ */
+enum pgrepl_status pgrepl_rmgr_name(uint8_t number,
+                                    char *text,
+                                    size_t room);
+
+/**
  * Writes an LSN as PostgreSQL does, `0/16B3748`, zero-terminated, at most PGREPL_LSN_TEXT bytes.
  *
  * # Safety

@@ -322,8 +322,13 @@ notice_lost_segments(struct connection *conn, packet_info *pinfo, struct frame_s
     /* The segments of what TCP has put together are all there. */
     if (conn->has_sequence[direction] && !tcp->is_reassembled && (int32_t)(tcp->seq - *next) > 0)
         pgrepl_session_lose(conn->session, direction);
-    if (!conn->has_sequence[direction] || (int32_t)(tcp->nxtseq - *next) > 0)
-        *next = tcp->nxtseq;
+    /* A segment that came late brings those that TCP has held back for it. */
+    uint32_t end = tcp->nxtseq;
+    const struct tcp_analysis *analysis = get_tcp_conversation_data(NULL, pinfo);
+    if (analysis != NULL && analysis->fwd != NULL && analysis->fwd->maxnextseq != 0 && (int32_t)(analysis->fwd->maxnextseq - end) > 0)
+        end = analysis->fwd->maxnextseq;
+    if (!conn->has_sequence[direction] || (int32_t)(end - *next) > 0)
+        *next = end;
     conn->has_sequence[direction] = true;
 }
 
@@ -698,6 +703,11 @@ tap_message(packet_info *pinfo, const struct connection *conn, const struct pgre
     for (uint32_t i = 0; i < tap->tally.acknowledgements; i++)
         pgrepl_tally_acknowledgement(conn->session, record, i, &acknowledgements[i]);
     tap->acknowledgements = acknowledgements;
+    if (record->payload == PGREPL_PAYLOAD_PHYSICAL) {
+        uint32_t *counts = wmem_alloc0_array(pinfo->pool, uint32_t, 256);
+        if (pgrepl_tally_wal(conn->session, record, bytes, payload->captured, counts) == PGREPL_STATUS_OK)
+            tap->wal_records = counts;
+    }
     tap_queue_packet(pgrepl_tap, pinfo, tap);
 }
 
@@ -1160,7 +1170,7 @@ dissect_tls_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void 
  * Statistics
  */
 
-static int st_messages, st_from_server, st_from_client, st_changes, st_bytes, st_transactions, st_sizes, st_acknowledgements;
+static int st_messages, st_from_server, st_from_client, st_changes, st_bytes, st_wal, st_transactions;
 
 static void
 init_statistics(stats_tree *st)
@@ -1170,10 +1180,11 @@ init_statistics(stats_tree *st)
     st_from_client = stats_tree_create_node(st, "From the client", st_messages, STAT_DT_INT, TRUE);
     st_changes = stats_tree_create_node(st, "Changes by table", 0, STAT_DT_INT, TRUE);
     st_bytes = stats_tree_create_node(st, "Bytes of changes by table", 0, STAT_DT_INT, TRUE);
+    st_wal = stats_tree_create_node(st, "WAL records by resource manager", 0, STAT_DT_INT, TRUE);
     st_transactions = stats_tree_create_node(st, "Transactions", 0, STAT_DT_INT, TRUE);
-    st_sizes = stats_tree_create_range_node(st, "Changes in a transaction", 0, "0", "1", "2-9", "10-99", "100-999", "1000-9999",
+    stats_tree_create_range_node(st, "Changes in a transaction", 0, "0", "1", "2-9", "10-99", "100-999", "1000-9999",
         "10000-99999", "100000-", NULL);
-    st_acknowledgements = stats_tree_create_range_node(st, "Milliseconds until a commit is acknowledged", 0, "0", "1-9", "10-99",
+    stats_tree_create_range_node(st, "Milliseconds until a commit is acknowledged", 0, "0", "1-9", "10-99",
         "100-999", "1000-9999", "10000-", NULL);
 }
 
@@ -1206,10 +1217,18 @@ count_message(stats_tree *st, packet_info *pinfo _U_, epan_dissect_t *edt _U_, c
         int table = tick_stat_node(st, tap->tables[i], st_changes, TRUE);
         tick_stat_node(st, tally->logical, table, FALSE);
     }
-    /* A Truncate has no bytes of one table. */
+    /* A Truncate of several tables has no bytes of one of them. */
     if (tally->tables == 1) {
         increase_stat_node(st, "Bytes of changes by table", 0, TRUE, (int)tally->bytes);
         increase_stat_node(st, tap->tables[0], st_bytes, FALSE, (int)tally->bytes);
+    }
+
+    for (unsigned rmgr = 0; tap->wal_records != NULL && rmgr < 256; rmgr++) {
+        char name[MAX_NAME];
+        if (tap->wal_records[rmgr] == 0 || pgrepl_rmgr_name((uint8_t)rmgr, name, sizeof name) != PGREPL_STATUS_OK)
+            continue;
+        increase_stat_node(st, "WAL records by resource manager", 0, TRUE, (int)tap->wal_records[rmgr]);
+        increase_stat_node(st, name, st_wal, FALSE, (int)tap->wal_records[rmgr]);
     }
 
     const char *outcome = outcome_name(tally->outcome);

@@ -25,6 +25,9 @@ struct pgrepl_tap {
     /* How long each of the tally.acknowledgements commits has waited for this status update: nanoseconds, or
      * PGREPL_TIME_UNKNOWN. */
     const int64_t *acknowledgements;
+    /* WAL records that end in the message, by the number of their resource manager (see pgrepl_rmgr_name()); NULL when
+     * the stream is not physical. */
+    const uint32_t *wal_records;
 };
 
 #endif

@@ -13,6 +13,7 @@ use crate::command;
 use crate::fields::FIELDS;
 use crate::formats::{Message, MESSAGES};
 use crate::probe::{self, Size};
+use crate::rmgr::RmgrName;
 use crate::session::{At, Content, Direction, Payload, Record, Session, Shared};
 use crate::tally::{self, Tally};
 use crate::transaction::Outcome;
@@ -917,6 +918,45 @@ pub unsafe extern "C" fn pgrepl_tally_acknowledgement(
         *elapsed = acknowledgement.elapsed.unwrap_or(PGREPL_TIME_UNKNOWN);
         Status::Ok
     })
+}
+
+/// Adds the WAL records that end in the message of a physical stream to `counts`, by the number of their resource manager.
+///
+/// # Safety
+/// As for pgrepl_walk_start(), but `session` must not be NULL; `counts` must have room for 256 numbers.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_tally_wal(
+    session: *const SessionHandle,
+    record: *const Record,
+    bytes: *const u8,
+    captured: size_t,
+    counts: *mut u32,
+) -> Status {
+    guard(|| {
+        let (Some(handle), Some(record), Some(bytes)) = (session.as_ref(), record.as_ref(), slice(bytes, captured)) else {
+            return Status::InvalidArgument;
+        };
+        if counts.is_null() {
+            return Status::InvalidArgument;
+        }
+        let counts = &mut *counts.cast::<[u32; 256]>();
+        for ended in handle.session.wal_records(record, bytes).filter(|ended| ended.ends.is_some()) {
+            if let Some((_, rmgr)) = ended.kind {
+                counts[usize::from(rmgr)] += 1;
+            }
+        }
+        Status::Ok
+    })
+}
+
+/// Writes the name of a resource manager as pg_waldump prints it, zero-terminated, cut to `room` bytes with the zero.
+///
+/// # Safety
+/// `text` must have room for `room` bytes.
+#[no_mangle]
+pub unsafe extern "C" fn pgrepl_rmgr_name(number: u8, text: *mut c_char, room: size_t) -> Status {
+    use std::fmt::Write;
+    guard(|| write_line(text, room, |out| write!(out, "{}", RmgrName(number))))
 }
 
 /// Writes one line into a caller's buffer.

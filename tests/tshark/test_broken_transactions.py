@@ -280,7 +280,6 @@ def test_packets_out_of_order(wireshark, save):
     assert shown(wireshark, save, OUT_OF_ORDER) == dict.fromkeys((8, 9, 10, 12), of(7, 8, 12))
 
 
-@pytest.mark.xfail(strict=True, reason='the plugin takes the segment after those that TCP has put in order for one after a loss')
 def test_packets_put_in_order(wireshark, save):
     """TCP is told to wait for what is late: nothing is missing."""
     path = save(OUT_OF_ORDER)

@@ -12,6 +12,11 @@ def test_disabled_protocol(wireshark, capture):
     same(without, disabled)
 
 
+def without_commands(packet):
+    """Replication commands have their parts below the item of the built-in dissector."""
+    return re.sub(rb' *<field name="" show="Replication command".*?\n    </field>\n', b'', packet, flags=re.DOTALL)
+
+
 def once(packet):
     """Wireshark counts pgsql for each part of a frame that TCP puts together; within replication it counts once."""
     return re.sub(rb'(:pgsql)+(?=[:"])', b':pgsql', packet)
@@ -32,6 +37,6 @@ def test_other_frames(wireshark, capture):
         if end is not None and end[0] in opaque and b'"Copy both response"' in b:
             continue
         if known and number not in better and b'<proto name="pgrepl"' not in b:
-            same([once(a)], [once(b)], f'frame {number},')
+            same([once(a)], [once(without_commands(b))], f'frame {number},')
             compared += 1
     assert compared or not known

@@ -96,7 +96,7 @@ OTHER_ENCODING = {'pg16_euc_jp_client', 'pg16_latin1_client', 'pg16_sjis_client'
 def test_as_the_server_says(wireshark, capture, answers):
     rules = answers[0]['compare']
     exact = {rule['slot'] for rule in rules if rule['how'] == 'exact'}
-    sent = {what['slot'] for of_connection in starts(capture.content).values() for _, what in of_connection}
+    sent = {what['slot'] for of_connection in starts(capture.content, answers).values() for _, what in of_connection}
     if answers[0]['about'].get('plugin') != 'pgoutput' or sent != exact:
         pytest.skip('the answers are not exactly what was sent')
     slots = [Slot(a for a in answers if a.get('slot') == rule['slot'] and 'data_hex' in a) for rule in rules]
