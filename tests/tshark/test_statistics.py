@@ -7,6 +7,7 @@ import pytest
 
 import pcap
 import postgres
+import transactions
 from test_server_answers import starts
 
 HEADER = 25                             # of XLogData
@@ -117,6 +118,25 @@ def test_as_the_server_says(wireshark, capture, answers):
     else:
         assert shown == changes and shown_sizes == sizes
     assert below(found, 'Transactions') == ends
+
+
+@pytest.mark.captures('pg15_transactions')
+def test_as_the_sql_says(wireshark, capture, answers):
+    """What was rolled back is never sent without streaming, so the tables have what the SQL has committed."""
+    wanted = {(table, kind.title()): n for table, kinds in transactions.totals(answers).items() for kind, n in kinds.items()}
+    found = {key[1:]: n for key, n in statistics(wireshark, capture).items() if key[0] == 'Changes by table' and len(key) == 3}
+    assert found == wanted and sum(wanted.values()) > 10
+
+
+@pytest.mark.captures('pg16_slow_client')
+@pytest.mark.parametrize('field', ['pgrepl.lag.flush', 'pgrepl.ack.time'])
+def test_plots(wireshark, capture, field):
+    """The I/O graph takes the values: here as the table of the whole capture."""
+    values = wireshark.tshark(capture, '-Y', field, '-T', 'fields', '-e', field, two_pass=True).text().split()
+    numbers = [float(value) for row in values for value in row.split(',')]
+    table = wireshark.tshark(capture, '-q', '-z', f'io,stat,0,MAX({field}){field}', two_pass=True).text()
+    shown = [float(row.split('|')[2]) for row in table.splitlines() if row.startswith('|') and '<>' in row]
+    assert numbers and shown == [pytest.approx(max(numbers), abs=1e-6)]
 
 
 # --- what the bytes say -------------------------------------------------------------------------------------

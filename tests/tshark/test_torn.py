@@ -5,6 +5,7 @@ import random
 import pytest
 
 import pcap
+import sharkd
 from documented import DOCUMENTED, OF_SECOND_PASS
 from pdml import connections, same
 
@@ -118,6 +119,18 @@ def test_a_late_capture_is_taken_up_soon(wireshark, capture, save):
         if found:
             notes = [e.message for frame in wireshark.pdml(save(content)).frames() for e in frame.experts if e.ours]
             assert any('no START_REPLICATION was seen' in words for words in notes)
+
+
+@pytest.mark.captures('pg14_proto2_streaming', 'pg16_hot_standby', 'pg15_test_decoding')
+def test_clicks(wireshark, capture):
+    """Frames of torn streams, looked at in any order."""
+    path, _ = capture.derive('torn', all_torn)
+    ours = [frame.number for frame in wireshark.messages(path, two_pass=True).frames() if frame.messages][:400]
+    trees = sharkd.trees(wireshark.tshark(path, '-V', two_pass=True).text())
+    with sharkd.Sharkd(wireshark) as window:
+        window.load(path)
+        for number in random.Random(1).sample(ours, len(ours)):
+            same(window.frame(number), trees.get(number, []), f'frame {number}')
 
 
 def test_missing_can_fail():
