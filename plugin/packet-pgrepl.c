@@ -842,7 +842,10 @@ show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct 
         if (bytes[0] != 'Q' || pgrepl_command_record(bytes + header_length, text.captured, &record) != PGREPL_STATUS_OK)
             continue;
         proto_tree *subtree = proto_tree_add_subtree(builtin_tree(tree), tvb, text.offset, (int)text.captured, ett_message, NULL, "Replication command");
+        const char *outer_proto = pinfo->current_proto;
+        pinfo->current_proto = "PGREPL";
         add_fields(subtree, pinfo, conn, state, &record, &text);
+        pinfo->current_proto = outer_proto;
         if (pgrepl_session_plugin(conn->session, (const char *)bytes + header_length, text.captured, plugin, sizeof plugin) == PGREPL_STATUS_OK
             && plugin[0] != '\0') {
             proto_item *generated = proto_tree_add_string(subtree, *hf_start_plugin, tvb, text.offset, 0, plugin);

@@ -48,7 +48,8 @@ def expected(text):
 def test_parts(wireshark, capture):
     messages, _ = postgres.messages(capture.content)
     wanted = {m.frame: expected(m.body) for m in messages if m.kind == 'Q' and COMMAND.match(m.body)}
-    for two_pass in (False, True):
+    # Nothing of it comes from other messages: a second pass need not be looked at everywhere.
+    for two_pass in (False, True) if capture.source.name.startswith('pg16') else (False,):
         rows = wireshark.tshark(
             capture, '-Y', 'pgrepl.command', '-T', 'fields', '-E', f'separator={SEPARATOR}', '-e', 'frame.number',
             *(word for part in PARTS for word in ('-e', f'pgrepl.{part}')), two_pass=two_pass).text().splitlines()

@@ -5,6 +5,7 @@ import functools
 import os
 import re
 import shutil
+import struct
 import subprocess
 
 import pytest
@@ -227,6 +228,54 @@ def with_client(capture, messages):
     return capture._replace(packets=packets)
 
 
+FIRST_RECORD, SECOND_RECORD = 0x28, 0x78        # in the first WAL of the capture, behind the long page header
+
+
+def wal_patched(at, new, name='pg15_pg_receivewal'):
+    """Other bytes in the first WAL of a physical stream."""
+    capture = recorded(name)
+    message = next(m for m in postgres.messages(capture)[0] if m.kind == 'd' and m.mode == 'W' and m.body[:1] == b'w')
+    assert message.body[HEADER:HEADER + 2] == b'\x10\xd1' and message.body[HEADER + FIRST_RECORD] == SECOND_RECORD - FIRST_RECORD - 2
+    return patch(capture, message, HEADER + at, new), [message.frame]
+
+
+def wal_crc():
+    """The last byte of a record is another one."""
+    return wal_patched(SECOND_RECORD - 3, b'\xff')
+
+
+def wal_prev():
+    """The second record names another one before it."""
+    return wal_patched(SECOND_RECORD + 8, b'\x30')
+
+
+def wal_record():
+    """A block reference of the first record has more data than the record."""
+    return wal_patched(FIRST_RECORD + 24 + 2, b'\xff\xff')
+
+
+def wal_not_located():
+    """The page header is none."""
+    return wal_patched(0, b'\0\0')
+
+
+def wal_overwritten():
+    """A page says that the record before it was given up."""
+    start, size = 0x2000000, 8192
+    header = struct.pack('<HHIQII', 0xd110, 2, 1, start, 0, 0) + struct.pack('<QII', 1, 1 << 24, size)
+    record = struct.pack('<IIQBBHI', 20000, 7, start - 40, 0, 10, 0, 0)
+    first = (header + record).ljust(size, b'\0')
+    second = struct.pack('<HHIQII', 0xd110, 8, 1, start + size, 0, 0).ljust(size, b'\0')
+    data = [postgres.message(b'd', struct.pack('>cQQq', b'w', at, at + size, 849288006153206) + page)
+            for at, page in ((start, first), (start + size, second))]
+    start_command = postgres.message(b'Q', b'START_REPLICATION 0/2000000 TIMELINE 1\0')
+    return pcap.conversation([
+        (pcap.CLIENT, postgres.startup(user='me', replication='true')),
+        (pcap.SERVER, postgres.message(b'R', bytes(4)) + postgres.message(b'Z', b'I')),
+        (pcap.CLIENT, start_command), (pcap.SERVER, postgres.message(b'W', bytes(3))),
+        *((pcap.SERVER, piece) for piece in data)]), [FIRST_PIECE + 1]
+
+
 ITEMS = 400                             # of a tree, when Wireshark is told to be content with few
 
 
@@ -257,6 +306,11 @@ CASES = [
     ('position_backwards', 'Notes', position_backwards),
     ('position_backwards', 'Notes', swapped_updates),
     ('position_backwards', 'Notes', node_client),
+    ('wal_crc', 'Errors', wal_crc),
+    ('wal_prev', 'Warns', wal_prev),
+    ('wal_record', 'Errors', wal_record),
+    ('wal_not_located', 'Notes', wal_not_located),
+    ('wal_overwritten', 'Chats', wal_overwritten),
     ('left_out', 'Notes', left_out),
 ]
 ELSEWHERE = {'decoder_panic'}           # test_panic below
@@ -372,6 +426,6 @@ def test_panic(panicking, two_pass):
     panicking.scratch.give(path)
     assert panicking.missing_plugin() is None
     frames, experts = raised(panicking, path, 'decoder_panic', two_pass=two_pass)
-    every = [m.frame for m in postgres.messages(content)[0] if letters(m)]
+    every = [m.frame for m in postgres.messages(content)[0] if letters(m) or m.kind == 'Q']
     assert every and frames == sorted(set(every))
     assert {key[0] for key in experts} == {'Errors'} and sum(experts.values()) == len(every), experts
