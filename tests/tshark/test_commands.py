@@ -1,5 +1,6 @@
 """Replication commands and their parts, and which of them each message of a stream goes back to."""
 import re
+import struct
 
 import pytest
 
@@ -119,3 +120,15 @@ def test_json(wireshark, save, two_pass):
     assert rows[6][2] == '' and rows[5][2] == 'BEGIN 9'
     assert all(row[4] == 'PGREPL' and row[3].count('pgrepl') == 1 for row in rows)
     assert 'XLogData {"action":"B","xid":7}' in rows[0][5]
+
+
+@pytest.mark.parametrize('two_pass', [False, True])
+def test_primary_status(wireshark, save, two_pass):
+    """PostgreSQL 19: the subscriber asks for the publisher's state, and gets it."""
+    request = postgres.message(b'd', struct.pack('>cq', b'p', 849288006153206))
+    answer = postgres.message(b'd', struct.pack('>cQQQq', b's', 0x1661e08, (2 << 32) + 750, (2 << 32) + 751, 849288006153207))
+    run = wireshark.pdml(save(postgres.logical_stream([(pcap.CLIENT, request), answer])), two_pass=two_pass)
+    asked, told = [{f.name: f.show for f in m.fields if f.size} for frame in run.frames() for m in frame.messages]
+    assert set(asked) == {'pgrepl.copydata.type', 'pgrepl.send_time'}
+    assert told['pgrepl.primary.write_lsn'] == '0/1661E08'
+    assert [told[f'pgrepl.primary.{name}'] for name in ('oldest_commit_xid', 'next_xid')] == ['8589935342', '8589935343']
