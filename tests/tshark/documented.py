@@ -1,5 +1,6 @@
 """What the specification says about fields, and which fields depend on the packets rather than on the messages."""
 import csv
+import json
 import re
 
 from wireshark import REPOSITORY
@@ -15,6 +16,19 @@ def documented(path=FIELDS):
 
 
 DOCUMENTED = documented()
+
+def recorded(wanted):
+    """Names of the captures whose answers are as wanted."""
+    for path in sorted((REPOSITORY / 'tests' / 'captures').glob('*.server.jsonl')):
+        with open(path, encoding='utf-8') as lines:
+            if wanted([json.loads(line) for line in lines]):
+                yield path.name.removesuffix('.server.jsonl')
+
+
+def is_readable(answers):
+    """Nothing of it is encrypted: its bytes can be read without Wireshark."""
+    return not any('encrypted' in answer for answer in answers)
+
 
 # Generated fields that hold numbers or times of packets: the same messages in other packets have others.
 OF_PACKETS = {

@@ -1,6 +1,5 @@
 """The statistics (Statistics > PostgreSQL Replication, -z pgrepl,tree) count what the server said and what the bytes say."""
 import collections
-import json
 import re
 import struct
 
@@ -9,8 +8,8 @@ import pytest
 import pcap
 import postgres
 import transactions
+from documented import is_readable, recorded
 from test_server_answers import starts
-from wireshark import REPOSITORY
 
 HEADER = 25                             # of XLogData
 KINDS = {                               # letter: name in the answers' counts, name in the statistics
@@ -96,17 +95,14 @@ class Slot:
 OTHER_ENCODING = {'pg16_euc_jp_client', 'pg16_latin1_client', 'pg16_sjis_client', 'pg16_win1252_client', 'pg16_sql_ascii_database'}
 
 
-def exact():
-    """The captures whose answers are exactly what was sent."""
-    for path in sorted((REPOSITORY / 'tests' / 'captures').glob('*.server.jsonl')):
-        with open(path, encoding='utf-8') as lines:
-            about = json.loads(next(lines))
-        # The copies of a subscription's tables have slots of their own.
-        if 'tablesync' not in path.name and about['about'].get('plugin') == 'pgoutput' and all(rule['how'] == 'exact' for rule in about['compare']):
-            yield path.name.removesuffix('.server.jsonl')
+def is_exact(answers):
+    """What was sent is exactly what the answers have; the copies of a subscription's tables have slots of their own."""
+    first = answers[0]
+    return (first['about'].get('plugin') == 'pgoutput' and 'tablesync' not in first['about']['capture']
+            and is_readable(answers) and all(rule['how'] == 'exact' for rule in first['compare']))
 
 
-@pytest.mark.captures(*exact())
+@pytest.mark.captures(*recorded(is_exact))
 def test_as_the_server_says(wireshark, capture, answers):
     rules = answers[0]['compare']
     sent = {what['slot'] for of_connection in starts(capture.content, answers).values() for _, what in of_connection}
@@ -167,6 +163,7 @@ def by_direction(capture):
     return found
 
 
+@pytest.mark.captures(*recorded(is_readable))
 def test_as_the_bytes_say(wireshark, capture):
     found = statistics(wireshark, capture)
     assert {key: n for key, n in found.items() if key[0] == 'Messages' and len(key) <= 3} == by_direction(capture.content)

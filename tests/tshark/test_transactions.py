@@ -8,6 +8,7 @@ import pytest
 import pcap
 import postgres
 import transactions
+from documented import is_readable, recorded
 from pcap import CLIENT
 from pdml import Field, Frame, Message
 from test_server_answers import Wrong, all_of, by_letter, number, one_of
@@ -195,6 +196,15 @@ def shown(wireshark, capture, answers, two_pass):
     return items, pair(wireshark.pdml(capture, two_pass=two_pass).frames(), pcap.endpoints(capture.content), items)
 
 
+def is_ours(answers):
+    """Its transactions are those of pgoutput, and nothing of it is encrypted."""
+    return is_readable(answers) and answers[0]['about'].get('plugin') != 'test_decoding'
+
+
+OURS = pytest.mark.captures(*recorded(is_ours))
+
+
+@OURS
 def test_two_passes(wireshark, capture, answers):
     items, pairs = shown(wireshark, capture, answers, two_pass=True)
     done = compare(pairs, afterwards)
@@ -202,6 +212,7 @@ def test_two_passes(wireshark, capture, answers):
     assert (compare_xids(answers, pairs) > 0) == (pgoutput(answers) and bool(answers[0]['compare']))
 
 
+@OURS
 def test_one_pass(wireshark, capture, answers):
     items, pairs = shown(wireshark, capture, answers, two_pass=False)
     done = compare(pairs, meanwhile(items))
