@@ -307,12 +307,16 @@ track(const struct connection *conn, packet_info *pinfo, const struct message *m
 static uint32_t
 start_frame(const struct connection *conn, uint32_t frame, uint32_t index)
 {
-    for (unsigned i = wmem_array_get_count(conn->streams); i > 0; i--) {
-        const struct stream *stream = (const struct stream *)wmem_array_index(conn->streams, i - 1);
-        if (stream->frame < frame || (stream->frame == frame && stream->index < index))
-            return stream->start;
+    const struct stream *streams = (const struct stream *)wmem_array_get_raw(conn->streams);
+    unsigned low = 0, high = wmem_array_get_count(conn->streams);
+    while (low < high) {
+        unsigned middle = low + (high - low) / 2;
+        if (streams[middle].frame < frame || (streams[middle].frame == frame && streams[middle].index < index))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return 0;
+    return low > 0 ? streams[low - 1].start : 0;
 }
 
 /* Tells the session when TCP segments are missing before this frame, on its first pass. */
