@@ -59,3 +59,85 @@ def test_much_small_json_in_a_frame(wireshark, save, two_pass):
     assert values(run, 'pgrepl.txn.xid') == [str(n) for n in range(1, 141)]
     notes = [e.message for frame in run.frames() for e in frame.experts if e.ours]
     assert 0 < len([words for words in notes if 'JSON' in words]) < 140
+
+
+# --- commands -----------------------------------------------------------------------------------------------
+
+START = b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '1', publication_names 'p')"
+TRANSACTION = begin(7, 0x100) + commit(0x100)
+
+
+@pytest.mark.parametrize('two_pass', [False, True])
+def test_a_dropped_slot_is_forgotten(wireshark, save, two_pass):
+    """Another one of that name may have another plugin, and SQL that creates it tells nothing."""
+    path = save(pcap.conversation([
+        *OPENING, (CLIENT, query(b'CREATE_REPLICATION_SLOT s LOGICAL test_decoding')), (SERVER, answer(b'CREATE_REPLICATION_SLOT')),
+        (CLIENT, query(b'DROP_REPLICATION_SLOT s')), (SERVER, answer(b'DROP_REPLICATION_SLOT')),
+        (CLIENT, query(b"SELECT pg_create_logical_replication_slot('s', 'pgoutput')")), (SERVER, answer(b'SELECT 1')),
+        (CLIENT, query(START)), (SERVER, BOTH), (SERVER, TRANSACTION)]))
+    assert values(wireshark.pdml(path, two_pass=two_pass), 'pgrepl.txn.xid') == ['7', '7']
+
+
+@pytest.mark.xfail(strict=True, reason='of several commands that are sent at once only the last one is known, and the end of the first ends it')
+def test_commands_in_one_segment(wireshark, save):
+    """Each ReadyForQuery ends the first of the queries that wait for one."""
+    path = save(pcap.conversation([
+        *OPENING, (CLIENT, query(b'CREATE_REPLICATION_SLOT s LOGICAL pgoutput') + query(START)),
+        (SERVER, answer(b'CREATE_REPLICATION_SLOT') + BOTH), (SERVER, TRANSACTION)]))
+    run = wireshark.pdml(path)
+    assert values(run, 'pgrepl.start.frame') == ['6', '6']
+    assert not [e for frame in run.frames() for e in frame.experts if e.ours]
+
+
+# --- what only looks like replication -----------------------------------------------------------------------
+
+def late(*pieces):
+    """A connection that is captured from some later segment on."""
+    return pcap.drop(pcap.conversation(list(pieces)), 0, 1, 2)
+
+
+def as_without(wireshark, path):
+    """Nothing of ours, and what the plugin has left to others."""
+    return packets(wireshark.pdml(path).bytes()) == packets(wireshark.without(path).bytes())
+
+
+def tar_header(name):
+    """The 512 bytes in front of a file of a base backup."""
+    return (name.ljust(100, b'\0') + b'0000600\0' + b'0000032\0' * 2 + b'00000001000\0' + b'14000000000\0' + b'0000000\0' + b'0' + bytes(100)
+            + b'ustar\0' + b'00' + b'postgres').ljust(512, b'\0')
+
+
+ZERO_CLOCK = 'a message without a clock is a proof also where no stream is known'
+
+
+@pytest.mark.parametrize('name', [
+    b'base/1/1259', b'a_name_longer_than_most.conf',
+    pytest.param(b'wal.conf', marks=pytest.mark.xfail(strict=True, reason=ZERO_CLOCK))])
+def test_late_base_backup(wireshark, save, name):
+    """Before version 15 each file has a CopyData that begins with its name and zeros."""
+    rows = [postgres.message(b'd', part) for part in (tar_header(b'base/1/1234'), tar_header(name), b'x' * 1000, tar_header(b'base/1/2'))]
+    assert as_without(wireshark, save(late(*((SERVER, row) for row in rows))))
+
+
+@pytest.mark.xfail(strict=True, reason=ZERO_CLOCK)
+def test_late_rows_of_a_number_and_bytes(wireshark, save):
+    """In binary: 100 is the letter d, and the length of the next column stands where that of a message would."""
+    text = b'w' + bytes(95)
+    row = postgres.message(b'D', struct.pack('>h', 2) + u32(4, 100) + u32(len(text)) + text)
+    assert as_without(wireshark, save(late((SERVER, row[9:] + row * 5), (SERVER, row * 5), (SERVER, answer(b'SELECT 11')))))
+
+
+@pytest.mark.xfail(strict=True, reason='what a message holds that begins where the segment does, and goes on in the next one, is searched too')
+def test_late_row_with_a_message_in_it(wireshark, save):
+    """The row begins with the segment, and the client has asked for it before."""
+    value = b'A' * 500 + postgres.keepalive(0x1000, NOW) + b'B' * 5000
+    row = postgres.message(b'D', struct.pack('>hi', 1, len(value)) + value)
+    assert as_without(wireshark, save(late(
+        (CLIENT, query(b'SELECT packet FROM packets')), *((SERVER, part) for part in segments(row, 1400)), (SERVER, answer(b'SELECT 1')))))
+
+
+@pytest.mark.parametrize('way', [CLIENT, SERVER])
+def test_late_copy_of_text(wireshark, save, way):
+    rows = [postgres.message(b'd', row) for row in (b'wonder\t1\n', b'k\t1234567890123456\n', b'r' + b'1' * 32 + b'\n', b'w' * 24 + b'\n')]
+    ends = [postgres.message(b'c', b'')] + ([answer(b'COPY 4')] if way == SERVER else [])
+    assert as_without(wireshark, save(late(*((way, piece) for piece in rows + ends))))
