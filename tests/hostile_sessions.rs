@@ -1,9 +1,13 @@
 //! Sessions of hostile or odd connections: the time stays linear, and nothing is invented.
 
+use std::mem::MaybeUninit;
 use std::rc::Rc;
 use std::time::Instant;
 
 use pgrepl::session::{At, Direction, Payload, Record, Session};
+use pgrepl::summary;
+use pgrepl::tally::{self, Tally};
+use pgrepl::walk::{Out, Walk};
 
 fn session() -> Session {
     Session::new(Rc::default(), 0, Payload::Unknown)
@@ -89,4 +93,103 @@ fn many_subtransactions() {
     let facts = s.known(&record).transaction.unwrap();
     assert_eq!(facts.counts.unwrap().0, 100_001);
     assert!(begun.elapsed().as_secs_f64() < 10.0);
+}
+
+fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 11
+    }
+}
+
+/// Everything that can be asked of a message.
+fn look(session: &Session, record: Record, bytes: &[u8], reported: usize) {
+    let known = session.known(&record);
+    let mut walk = Walk::new(record, bytes, reported, Some(known), true);
+    let mut spans = [MaybeUninit::uninit(); 64];
+    let mut text = [MaybeUninit::uninit(); 4096];
+    for step in 0.. {
+        let mut out = Out::new(&mut spans, &mut text);
+        walk.next(&mut out);
+        if out.len == 0 {
+            break;
+        }
+        for span in out.written() {
+            assert!(span.offset as usize + span.length as usize <= reported);
+        }
+        assert!(step < 10_000 + 100 * bytes.len());
+    }
+    let mut line = String::new();
+    let _ = summary::write(record, bytes, reported, Some(known), &mut line);
+    let tally = Tally::new(&record, bytes, reported, &known);
+    for table in 0..tally.tables.min(20) + 1 {
+        let _ = tally::write_table(&record, bytes, &known, table, &mut line);
+    }
+    for number in 0..session.acknowledgements(&record).min(20) + 1 {
+        session.acknowledged(&record, number);
+    }
+    assert!(session.wal_records(&record, bytes).count() <= bytes.len());
+}
+
+/// Messages with random letters, bodies and snap lengths on one connection, and records that belong to none of them.
+#[test]
+fn damage_stops_no_session() {
+    for seed in 1..400 {
+        let mut next = random(seed);
+        let mut s = session();
+        s.set_wide_xids(next() % 4 == 0);
+        let mut all: Vec<(Record, Vec<u8>, usize)> = Vec::new();
+        for _ in 0..300 {
+            let letters: &[u8] = b"wwwwwwwwwkrhspnmdQWHGCEZcXS\0?";
+            let tags: &[u8] = b"BCOMRYIUDTSEcAbPKrp{[bt?";
+            let letter = letters[next() as usize % letters.len()];
+            let direction = if b"rhpQcXS\0".contains(&letter) { Direction::Frontend } else { Direction::Backend };
+            let mut body: Vec<u8> = (0..next() % 60).map(|_| [0, 0, 0, 1, b'N', b't', 255, next() as u8][next() as usize % 8]).collect();
+            if letter == b'Q' {
+                let starts: [&[u8]; 6] = [
+                    b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '4', publication_names 'p')\0",
+                    b"START_REPLICATION SLOT s LOGICAL 0/0 (\"include-xids\" '1')\0",
+                    b"START_REPLICATION 0/0 TIMELINE 1\0",
+                    b"BASE_BACKUP\0",
+                    b"CREATE_REPLICATION_SLOT s TEMPORARY LOGICAL test_decoding\0",
+                    b"START_REPLICATION SLOT \"\0",
+                ];
+                body = starts[next() as usize % 6].to_vec();
+            }
+            let copied = b"wkrhspnmd".contains(&letter);
+            let mut bytes = if letter == b'w' {
+                let position = (next() % 3 * 8).to_be_bytes();
+                message(b'd', &[b"w", &position[..], &position[..], &[0; 8], &[tags[next() as usize % tags.len()]], &body].concat())
+            } else if copied {
+                message(b'd', &[&[letter][..], &body].concat())
+            } else {
+                message(letter, &body)
+            };
+            let reported = bytes.len();
+            if next() % 5 == 0 {
+                bytes.truncate(next() as usize % (reported + 1));
+            }
+            if next() % 40 == 0 {
+                s.lose(direction);
+            }
+            if next() % 60 == 0 && s.find_replication(direction, &bytes, reported).is_some() {
+                s.assume_replication();
+            }
+            s.message_size(direction, &bytes, reported);
+            let time = if next() % 7 == 0 { None } else { Some((next() as i64).wrapping_mul(next() as i64)) };
+            let record = s.track(direction, &bytes, reported, At { position: next() as u32 % 3 * 7, time });
+            let payload = bytes.get(5..).unwrap_or(&[]).to_vec();
+            all.push((record, payload, reported.saturating_sub(5)));
+        }
+        for i in 0..all.len() {
+            let (record, payload, reported) = &all[i];
+            look(&s, *record, payload, *reported);
+            let other = Record { detail: next() as u32, transaction: next() as u32, flags: next() as u8, encoding: next() as u8 % 4, ..*record };
+            look(&s, other, &all[next() as usize % all.len()].1.clone(), 1 << 20);
+            look(&s, Record { content: next() as u8 % 8, payload: next() as u8 % 5, ..other }, payload, *reported);
+        }
+    }
 }
