@@ -155,3 +155,24 @@ def test_a_long_query_behind_a_lost_one(wireshark, save):
     look = ('-T', 'fields', '-e', 'pgsql.query', '-Y', 'pgsql.query')
     assert 'another_table' in wireshark.tshark(path, *look, plugin=False).text()
     assert wireshark.tshark(path, *look).text() == wireshark.tshark(path, *look, plugin=False).text()
+
+
+@pytest.mark.xfail(strict=True, reason='a row that looks like a status update is a proof where the START_REPLICATION may be missing')
+@pytest.mark.captures('pg15_copy_mimic')
+@pytest.mark.parametrize('gone', ['beginning', 'one packet'])
+def test_copy_that_looks_like_replication(wireshark, capture, save, gone):
+    """README.md: ordinary COPY is left to Wireshark, whatever its rows look like; also when its beginning is missing, and
+    when a packet of a connection is missing that said what it does."""
+    frames = [i for i, packet in enumerate(capture.content.packets) if packet.data.endswith(b'G\0\0\0\x08\0\0\1\0\0') or b'G\0\0\0' in packet.data]
+    begin = frames[0] + 1
+    content = capture.content._replace(packets=capture.content.packets[begin:]) if gone == 'beginning' else pcap.drop(capture.content, begin)
+    assert not wireshark.messages(save(content)).frames()
+
+
+@pytest.mark.xfail(strict=True, reason='the first part of a transaction is taken for all of it')
+def test_transaction_in_parts(wireshark, save):
+    """wal2json with write-in-chunks: one text for the beginning, for each change, and for the end."""
+    parts = [b'{"xid":7,"change":[', b'{"kind":"insert","table":"t"}', b',{"kind":"insert","table":"t"}', b']}']
+    path = save(postgres.logical_stream(list(map(data, parts)), '"write-in-chunks" \'1\''))
+    run = wireshark.pdml(path, two_pass=True)
+    assert values(run, 'pgrepl.txn.end_frame') in (['11'] * 4, [])
