@@ -30,7 +30,12 @@ fn change(session: &mut Session, parts: &[&[u8]]) -> Record {
 /// A session in a stream with these transactions open, each with its first block.
 fn streaming(open: u32) -> Session {
     let mut s = session();
-    track(&mut s, Direction::Frontend, b'Q', b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '4', publication_names 'p', streaming 'on')\0");
+    track(
+        &mut s,
+        Direction::Frontend,
+        b'Q',
+        b"START_REPLICATION SLOT s LOGICAL 0/0 (proto_version '4', publication_names 'p', streaming 'on')\0",
+    );
     track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
     for xid in 0..open {
         change(&mut s, &[b"S", &(1000 + xid).to_be_bytes(), &[1]]);
@@ -187,7 +192,8 @@ fn damage_stops_no_session() {
         for i in 0..all.len() {
             let (record, payload, reported) = &all[i];
             look(&s, *record, payload, *reported);
-            let other = Record { detail: next() as u32, transaction: next() as u32, flags: next() as u8, encoding: next() as u8 % 4, ..*record };
+            let other =
+                Record { detail: next() as u32, transaction: next() as u32, flags: next() as u8, encoding: next() as u8 % 4, ..*record };
             look(&s, other, &all[next() as usize % all.len()].1.clone(), 1 << 20);
             look(&s, Record { content: next() as u8 % 8, payload: next() as u8 % 5, ..other }, payload, *reported);
         }

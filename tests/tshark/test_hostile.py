@@ -176,3 +176,20 @@ def test_transaction_in_parts(wireshark, save):
     path = save(postgres.logical_stream(list(map(data, parts)), '"write-in-chunks" \'1\''))
     run = wireshark.pdml(path, two_pass=True)
     assert values(run, 'pgrepl.txn.end_frame') in (['11'] * 4, [])
+
+
+@pytest.mark.xfail(strict=True, reason='a row of more than 64 kB is taken for the middle of a message until the server has said that it is ready')
+@pytest.mark.parametrize('size', [100_000, 1_000_000])
+def test_late_huge_row(wireshark, save, size):
+    """The first query that was captured, and its answer, are whole."""
+    columns = struct.pack('>h', 1) + b'data\0' + struct.pack('>ihihih', 16385, 1, 17, -1, -1, 0)
+    rows = postgres.message(b'T', columns) + postgres.message(b'D', struct.pack('>hi', 1, size) + b'x' * size) + answer(b'SELECT 1')
+    assert as_without(wireshark, save(late((CLIENT, query(b'SELECT data FROM t')), *((SERVER, part) for part in segments(rows, 1400)))))
+
+
+@pytest.mark.parametrize('cut', [
+    700, 150_000, pytest.param(1, marks=pytest.mark.xfail(strict=True, reason='frame.protocols has pgsql once where Wireshark has it for both parts of a segment'))])
+def test_late_within_a_huge_row(wireshark, save, cut):
+    row = postgres.message(b'D', struct.pack('>hi', 1, 200_000) + b'x' * 200_000) + answer(b'SELECT 1')
+    pieces = [(SERVER, part) for part in segments(row[cut:], 1400)]
+    assert as_without(wireshark, save(late(*pieces, (CLIENT, query(b'SELECT 1')), (SERVER, answer(b'SELECT 1')))))
