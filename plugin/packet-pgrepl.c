@@ -36,6 +36,10 @@
 /* Items that are left free in a frame's tree, at most; Wireshark gives up a frame at a limit of its own. */
 #define MAX_ITEMS_LEFT 4096
 
+/* Values, names and brackets in a frame that the JSON dissector may take apart, about; it makes up to four items of each, and
+ * from 4.4 on Wireshark gives up a frame with 50,000 items in a row that do not lead on. */
+#define MAX_JSON 8192
+
 #define TIMES "\xc3\x97"
 
 /* In a connection whose beginning was not captured a message that seems to be so much longer than its segment is taken for
@@ -158,6 +162,8 @@ struct frame_state {
     /* Messages of ours so far, and runs handed to the built-in dissector. */
     unsigned shown;
     unsigned runs;
+    /* Parts of JSON so far. */
+    unsigned json;
     /* What TCP said about lost segments has been looked at. */
     bool has_sequence;
     /* Whether the pgsql layer is on the list of layers. */
@@ -301,12 +307,16 @@ track(const struct connection *conn, packet_info *pinfo, const struct message *m
 static uint32_t
 start_frame(const struct connection *conn, uint32_t frame, uint32_t index)
 {
-    for (unsigned i = wmem_array_get_count(conn->streams); i > 0; i--) {
-        const struct stream *stream = (const struct stream *)wmem_array_index(conn->streams, i - 1);
-        if (stream->frame < frame || (stream->frame == frame && stream->index < index))
-            return stream->start;
+    const struct stream *streams = (const struct stream *)wmem_array_get_raw(conn->streams);
+    unsigned low = 0, high = wmem_array_get_count(conn->streams);
+    while (low < high) {
+        unsigned middle = low + (high - low) / 2;
+        if (streams[middle].frame < frame || (streams[middle].frame == frame && streams[middle].index < index))
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return 0;
+    return low > 0 ? streams[low - 1].start : 0;
 }
 
 /* Tells the session when TCP segments are missing before this frame, on its first pass. */
@@ -539,10 +549,20 @@ has_room(proto_tree *tree, packet_info *pinfo, struct frame_state *state, const 
 
 /* What another output plugin wrote, when it is JSON. */
 static void
-show_json(proto_tree *tree, packet_info *pinfo, tvbuff_t *tvb)
+show_json(proto_tree *tree, packet_info *pinfo, struct frame_state *state, tvbuff_t *tvb)
 {
     if (tree == NULL || json_handle == NULL || tvb_get_ptr(tvb, 0, 1)[0] != '{')
         return;
+    unsigned length = tvb_captured_length(tvb);
+    const uint8_t *bytes = tvb_get_ptr(tvb, 0, length);
+    unsigned most = MIN(MAX_JSON, prefs.gui_max_tree_items / 16);
+    for (unsigned i = 0; i < length && state->json <= most; i++)
+        state->json += bytes[i] == '{' || bytes[i] == '[' || bytes[i] == ',' || bytes[i] == ':';
+    if (state->json > most) {
+        proto_tree_add_expert_format(tree, pinfo, &ei_left_out, tvb, 0, (int)length, "More JSON than %u values, names and brackets in one"
+            " frame is not taken apart", most);
+        return;
+    }
     ws_bool is_writable = col_get_writable(pinfo->cinfo, -1);
     col_set_writable(pinfo->cinfo, -1, false);
     call_dissector(json_handle, tvb, pinfo, tree);
@@ -597,7 +617,7 @@ add_fields(proto_tree *tree, packet_info *pinfo, const struct connection *conn, 
     }
     close_groups(groups, starts, MAX_DEPTH, 0, end);
     if (record->payload == PGREPL_PAYLOAD_OTHER_PLUGIN && data_length > 0)
-        show_json(tree, pinfo, tvb_new_subset_length(payload->tvb, data, data_length));
+        show_json(tree, pinfo, state, tvb_new_subset_length(payload->tvb, data, data_length));
     if (status != PGREPL_STATUS_OK)
         proto_tree_add_expert_format(tree, pinfo, ei_panic, payload->tvb, payload->offset, payload->captured, "pgrepl: %s",
             pgrepl_status_text(status));

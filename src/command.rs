@@ -14,6 +14,9 @@ pub enum Command {
         slot: Vec<u8>,
         plugin: Option<Vec<u8>>,
     },
+    DropReplicationSlot {
+        slot: Vec<u8>,
+    },
     BaseBackup,
     /// Anything else, SQL included.
     Other,
@@ -51,6 +54,9 @@ impl Command {
         match words.next() {
             Some(Word::Plain(b"START_REPLICATION")) => start_replication(&mut words).map_or(Command::Other, Command::StartReplication),
             Some(Word::Plain(b"CREATE_REPLICATION_SLOT")) => create_slot(&mut words).unwrap_or(Command::Other),
+            Some(Word::Plain(b"DROP_REPLICATION_SLOT")) => {
+                words.next().and_then(Word::name).map_or(Command::Other, |slot| Command::DropReplicationSlot { slot })
+            }
             Some(Word::Plain(b"BASE_BACKUP")) => Command::BaseBackup,
             _ => Command::Other,
         }

@@ -352,8 +352,11 @@ impl Session {
         }
     }
 
-    /// CREATE_REPLICATION_SLOT has succeeded.
+    /// CREATE_REPLICATION_SLOT or DROP_REPLICATION_SLOT has succeeded.
     fn remember_slot(&mut self) {
+        if let Command::DropReplicationSlot { slot } = &self.command {
+            self.shared.plugins.borrow_mut().remove(&(self.server, slot.clone()));
+        }
         if let Command::CreateReplicationSlot { slot, plugin: Some(plugin) } = &self.command {
             let plugins = &mut self.shared.plugins.borrow_mut();
             let key = (self.server, slot.clone());

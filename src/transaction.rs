@@ -193,6 +193,8 @@ pub struct Transactions {
     current: Option<Open>,
     /// Streamed ones between their blocks, by xid.
     streams: HashMap<u64, Open>,
+    /// The one that a subtransaction is of, by its xid; perhaps it has ended.
+    tops: HashMap<u64, u64>,
     /// One from a Begin on, during which something was lost.
     interrupted: Option<Open>,
     /// What came during it between two losses: of it if it comes to its end.
@@ -294,7 +296,10 @@ impl Transactions {
                     part.changes += u32::from(is_change);
                     part.index
                 }
-                None => open.add_part(&mut archive.borrow_mut(), xid, is_change, at),
+                None => {
+                    self.tops.insert(xid, open.xid);
+                    open.add_part(&mut archive.borrow_mut(), xid, is_change, at)
+                }
             },
             _ => {
                 open.changes = open.changes.saturating_add(u32::from(is_change));
@@ -307,8 +312,11 @@ impl Transactions {
     /// of which nothing is known yet.
     #[cold]
     fn resume(&mut self, archive: &mut Archive, xid: Option<u64>) {
-        let has = |open: &Open, xid| open.xid == xid || open.parts.contains_key(&xid);
-        let known = xid.and_then(|xid| self.streams.iter().find_map(|(top, open)| has(open, xid).then_some(*top)));
+        let is_part = |top: &u64, xid| self.streams.get(top).is_some_and(|open| open.parts.contains_key(&xid));
+        let known = xid.and_then(|xid| match self.streams.contains_key(&xid) {
+            true => Some(xid),
+            false => self.tops.get(&xid).copied().filter(|top| is_part(top, xid)),
+        });
         match (known.and_then(|top| self.streams.remove(&top)), &self.current) {
             (Some(open), unknown) => {
                 // Both are in one block.
@@ -397,6 +405,7 @@ impl Transactions {
         let Some(open) = self.streams.get_mut(&xid) else { return 0 };
         open.bytes += bytes as u64;
         let parent = open.index;
+        self.tops.remove(&subxid);
         let index = match open.parts.remove(&subxid) {
             Some(part) => part.index,
             None => archive.add(Transaction { parent, ..Transaction::new(subxid, 0) }),
@@ -406,6 +415,9 @@ impl Transactions {
     }
 
     fn end(&mut self, archive: &mut Archive, open: Open, how: End, at: At, bytes: usize) -> u32 {
+        for part in open.parts.keys() {
+            self.tops.remove(part);
+        }
         let changes = open.parts.values().fold(open.changes, |sum, part| sum.saturating_add(part.changes));
         let duration = open.began.zip(at.time).and_then(|(began, ended)| ended.checked_sub(began));
         archive.change(open.index, |transaction| {
