@@ -783,15 +783,14 @@ enum pgrepl_status pgrepl_session_command(struct pgrepl_session *session,
 uint32_t pgrepl_session_start(const struct pgrepl_session *session);
 
 /**
- * Writes the name of the output plugin that a START_REPLICATION will use, zero-terminated, cut to `room` bytes with the
- * zero; an empty one when it is not known. `command` is the text of the Query message.
+ * Writes the name of the output plugin that the START_REPLICATION at this position will use, zero-terminated, cut to `room`
+ * bytes with the zero; an empty one when it was not known there.
  *
  * # Safety
- * `session` must be a session of a living capture, `command` have `length` readable bytes, `text` room for `room` bytes.
+ * `session` must be a session of a living capture, `text` have room for `room` bytes.
  */
 enum pgrepl_status pgrepl_session_plugin(const struct pgrepl_session *session,
-                                         const char *command,
-                                         size_t length,
+                                         uint32_t position,
                                          char *text,
                                          size_t room);
 

@@ -866,7 +866,7 @@ show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct 
         pinfo->current_proto = "PGREPL";
         add_fields(subtree, pinfo, conn, state, &record, &text);
         pinfo->current_proto = outer_proto;
-        if (pgrepl_session_plugin(conn->session, (const char *)bytes + header_length, text.captured, plugin, sizeof plugin) == PGREPL_STATUS_OK
+        if (bytes[header_length] == 'S' && pgrepl_session_plugin(conn->session, pinfo->num, plugin, sizeof plugin) == PGREPL_STATUS_OK
             && plugin[0] != '\0') {
             proto_item *generated = proto_tree_add_string(subtree, *hf_start_plugin, tvb, text.offset, 0, plugin);
             proto_item_set_generated(generated);

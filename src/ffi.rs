@@ -640,25 +640,17 @@ pub unsafe extern "C" fn pgrepl_session_start(session: *const SessionHandle) -> 
     session.as_ref().map_or(0, |handle| handle.session.start())
 }
 
-/// Writes the name of the output plugin that a START_REPLICATION will use, zero-terminated, cut to `room` bytes with the
-/// zero; an empty one when it is not known. `command` is the text of the Query message.
+/// Writes the name of the output plugin that the START_REPLICATION at this position will use, zero-terminated, cut to `room`
+/// bytes with the zero; an empty one when it was not known there.
 ///
 /// # Safety
-/// `session` must be a session of a living capture, `command` have `length` readable bytes, `text` room for `room` bytes.
+/// `session` must be a session of a living capture, `text` have room for `room` bytes.
 #[no_mangle]
-pub unsafe extern "C" fn pgrepl_session_plugin(
-    session: *const SessionHandle,
-    command: *const c_char,
-    length: size_t,
-    text: *mut c_char,
-    room: size_t,
-) -> Status {
+pub unsafe extern "C" fn pgrepl_session_plugin(session: *const SessionHandle, position: u32, text: *mut c_char, room: size_t) -> Status {
     guard(|| {
-        let (Some(handle), Some(command)) = (session.as_ref(), slice(command.cast(), length)) else {
-            return Status::InvalidArgument;
-        };
-        let plugin = handle.session.plugin_of(command::without_zero(command)).unwrap_or_default();
-        write_line(text, room, |out| std::fmt::Write::write_str(out, &String::from_utf8_lossy(&plugin)))
+        let Some(handle) = session.as_ref() else { return Status::InvalidArgument };
+        let plugin = handle.session.plugin_at(position).unwrap_or_default();
+        write_line(text, room, |out| std::fmt::Write::write_str(out, &String::from_utf8_lossy(plugin)))
     })
 }
 

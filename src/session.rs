@@ -184,6 +184,8 @@ pub struct Session {
     command: Command,
     asked: u32,
     start: u32,
+    /// The plugins of START_REPLICATION commands, by position; `MAX_SLOTS` of them at most.
+    plugins: Vec<(u32, Plugin)>,
     block: Block,
     /// Bytes of an xid.
     xid_size: usize,
@@ -218,6 +220,7 @@ impl Session {
             command: Command::Other,
             asked: 0,
             start: 0,
+            plugins: Vec::new(),
             guessed: false,
             is_certain: false,
             is_torn: [false; 2],
@@ -289,6 +292,9 @@ impl Session {
                 self.command = memchr::memchr(0, text).map_or(Command::Other, |end| Command::parse(&text[..end]));
                 self.client_answers = false;
                 self.asked = at.position;
+                if let Some(plugin) = self.plugin().filter(|_| self.plugins.len() < MAX_SLOTS) {
+                    self.plugins.push((at.position, plugin));
+                }
                 if command::is_command(text) {
                     return Record { content: Content::Command as u8, encoding: self.encoding as u8, ..Record::default() };
                 }
@@ -410,12 +416,18 @@ impl Session {
         self.start
     }
 
-    /// The output plugin that a START_REPLICATION will use, as far as it is known.
-    pub fn plugin_of(&self, command: &[u8]) -> Option<Plugin> {
-        let Command::StartReplication(start) = Command::parse(command) else { return None };
+    /// The output plugin that the last command will use if it is a START_REPLICATION, as far as that is known now.
+    fn plugin(&self) -> Option<Plugin> {
+        let Command::StartReplication(start) = &self.command else { return None };
         let plugins = self.shared.plugins.borrow();
         let plugin = start.slot.as_ref().and_then(|slot| plugins.get(&(self.server, slot.clone()))).cloned();
         plugin.or_else(|| start.is_for_pgoutput().then(|| b"pgoutput".to_vec()))
+    }
+
+    /// What was known of the plugin of the START_REPLICATION at this position.
+    pub fn plugin_at(&self, position: u32) -> Option<&[u8]> {
+        let found = self.plugins.binary_search_by_key(&position, |(at, _)| *at).ok()?;
+        Some(&self.plugins[found].1)
     }
 
     /// CopyData of a stream that the caller knows to be replication, from its first payload byte on.

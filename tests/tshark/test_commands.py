@@ -132,3 +132,19 @@ def test_primary_status(wireshark, save, two_pass):
     assert set(asked) == {'pgrepl.copydata.type', 'pgrepl.send_time'}
     assert told['pgrepl.primary.write_lsn'] == '0/1661E08'
     assert [told[f'pgrepl.primary.{name}'] for name in ('oldest_commit_xid', 'next_xid')] == ['8589935342', '8589935343']
+
+
+@pytest.mark.parametrize('two_pass', [False, True])
+def test_plugin_of_a_slot(wireshark, save, two_pass):
+    """It is that of the slot as it was then, although the slot is dropped later."""
+    def command(text):
+        return pcap.CLIENT, postgres.message(b'Q', text + b'\0')
+
+    done = pcap.SERVER, postgres.message(b'C', b'DONE\0') + postgres.message(b'Z', b'I')
+    start = [command(b'START_REPLICATION SLOT s LOGICAL 0/0'), (pcap.SERVER, postgres.message(b'W', bytes(3)))]
+    path = save(pcap.conversation([
+        (pcap.CLIENT, postgres.startup(user='me', replication='database')),
+        (pcap.SERVER, postgres.message(b'R', bytes(4)) + postgres.message(b'Z', b'I')),
+        command(b'CREATE_REPLICATION_SLOT s LOGICAL test_decoding'), done, *start, done, command(b'DROP_REPLICATION_SLOT s'), done, *start]))
+    rows = wireshark.tshark(path, '-Y', 'pgrepl.start.slot', '-T', 'fields', '-e', 'pgrepl.start.plugin', two_pass=two_pass).text()
+    assert rows == 'test_decoding\n\n'
