@@ -701,13 +701,18 @@ enum pgrepl_status pgrepl_session_lose(struct pgrepl_session *session,
                                        uint32_t direction);
 
 /**
- * Whether the connection was captured from its beginning on, or the server has said since that it waits for a query, and
- * nothing was lost after that: 1 or 0.
+ * Whether a message that goes far beyond its segment is perhaps the middle of another one, as the beginning of the
+ * connection was not captured: 1 or 0. Waiting for its end would hide all that follows. Arguments as for
+ * pgrepl_session_message_size(), which has told the length.
  *
  * # Safety
- * `session` must be NULL or a session of a living capture.
+ * `session` must be a session of a living capture, `bytes` have `length` readable bytes.
  */
-uint32_t pgrepl_session_is_certain(const struct pgrepl_session *session);
+uint32_t pgrepl_session_doubts(const struct pgrepl_session *session,
+                               uint32_t direction,
+                               const uint8_t *bytes,
+                               size_t length,
+                               size_t available);
 
 /**
  * Tracks one message of the connection: all of them, both directions, once, in stream order.

@@ -13,4 +13,5 @@ if [ -z "$(tshark -r "$capture" -Y pgrepl -T fields -e frame.number)" ]; then
     printf '%s\n' "demo.sh: no replication messages found in $capture; README.md, \"Making a capture\", says what has to be in it" >&2
     exit 1
 fi
-tshark -r "$capture" -Y pgrepl -O pgsql,pgrepl
+# Two passes: the first messages of a transaction can tell how it ends.
+tshark -2 -r "$capture" -Y pgrepl -O pgsql,pgrepl

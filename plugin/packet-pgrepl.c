@@ -42,11 +42,7 @@
 
 #define TIMES "\xc3\x97"
 
-/* In a connection whose beginning was not captured a message that seems to be so much longer than its segment is taken for
- * the middle of another one; waiting for its end would hide all that follows. */
-#define MAX_DOUBTFUL (64 * 1024)
-
-/* Key of what is remembered of a frame that begins with such a message; others are numbers of connections. */
+/* Key of what is remembered of a frame with a message whose end is not waited for; others are numbers of connections. */
 #define DOUBTFUL 0
 
 /* Times of packets that are further from 1970 are not known. */
@@ -168,6 +164,8 @@ struct frame_state {
     bool has_sequence;
     /* Whether the pgsql layer is on the list of layers. */
     bool has_pgsql_layer;
+    /* The heuristic has put it there, for the first part that is handed on. */
+    bool has_given_layer;
     bool left_out;
     proto_item *pgsql_item;
     proto_item *pgrepl_item;
@@ -393,12 +391,12 @@ get_frame_state(packet_info *pinfo, const struct connection *conn)
 
 /* Hands bytes to the built-in PostgreSQL dissector as TCP would have done. */
 static int
-call_builtin(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *data)
+call_builtin(const struct connection *conn, struct frame_state *state, bool add_layer, tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree,
+    void *data)
 {
     uint16_t port = conn ? conn->server_port : (uint16_t)pinfo->match_uint;
     if (dissector_get_uint_handle(builtin_table, port) == NULL)
         dissector_add_uint("pgrepl.builtin", port, pgsql_handle);
-    bool add_layer = state == NULL || !state->has_pgsql_layer;
     unsigned layers = wmem_list_count(pinfo->layers);
     int used = dissector_try_uint_with_data(builtin_table, port, tvb, pinfo, tree, add_layer, data);
     /* Where there was nothing to show yet, Wireshark has taken the layer away again. */
@@ -417,7 +415,11 @@ delegate(const struct connection *conn, struct frame_state *state, tvbuff_t *tvb
     uint16_t can_desegment = pinfo->can_desegment;
     bool is_doubtful = p_get_proto_data(wmem_file_scope(), pinfo, proto_pgrepl, DOUBTFUL) != NULL;
     pinfo->can_desegment = is_doubtful ? 0 : pinfo->saved_can_desegment;
-    int used = call_builtin(conn, state, tvb, pinfo, tree, data);
+    /* It counts each part that TCP gives it, which is its own picture. */
+    bool add_layer = state == NULL || !state->has_given_layer;
+    int used = call_builtin(conn, state, add_layer, tvb, pinfo, tree, data);
+    if (state != NULL)
+        state->has_given_layer = false;
     pinfo->can_desegment = can_desegment;
     if (conn != NULL)
         show_commands(tvb, pinfo, tree, conn, state, 0, (int)tvb_reported_length(tvb));
@@ -826,7 +828,7 @@ show_run(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct conne
     state->runs++;
     uint16_t can_desegment = pinfo->can_desegment;
     pinfo->can_desegment = 0;
-    call_builtin(conn, state, tvb_new_subset_length(tvb, start, end - start), pinfo, tree, NULL);
+    call_builtin(conn, state, !state->has_pgsql_layer, tvb_new_subset_length(tvb, start, end - start), pinfo, tree, NULL);
     pinfo->can_desegment = can_desegment;
     show_commands(tvb, pinfo, tree, conn, state, start, end);
 }
@@ -841,13 +843,14 @@ builtin_tree(proto_tree *tree)
     return proto_item_add_subtree(last, ett_pgsql);
 }
 
-/* Adds the parts of replication commands to what the built-in dissector shows of the messages from `start` to `end`. */
+/* Adds the parts of replication commands to what the built-in dissector shows of the messages from `start` to `end`, and
+ * the commands to its words in the Info column. */
 static void
 show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct connection *conn, struct frame_state *state, int start, int end)
 {
-    char plugin[MAX_NAME];
+    char plugin[MAX_NAME], words[MAX_INFO];
     struct message message = { tvb, start, 0, 0, get_direction(conn, pinfo) };
-    if (tree == NULL || message.direction != PGREPL_DIRECTION_FRONTEND)
+    if (message.direction != PGREPL_DIRECTION_FRONTEND)
         return;
     end = MIN(end, (int)tvb_captured_length(tvb));
     for (size_t size; message.offset + (int)header_length < end; message.offset += (int)size) {
@@ -860,6 +863,10 @@ show_commands(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, const struct 
         text.offset += header_length;
         text.captured = text.reported = (unsigned)size - header_length;
         if (bytes[0] != 'Q' || pgrepl_command_record(bytes + header_length, text.captured, &record) != PGREPL_STATUS_OK)
+            continue;
+        if (pgrepl_summary(NULL, &record, bytes + header_length, text.captured, text.captured, words, sizeof words) == PGREPL_STATUS_OK)
+            col_append_fstr(pinfo->cinfo, COL_INFO, " %s", words);
+        if (tree == NULL)
             continue;
         proto_tree *subtree = proto_tree_add_subtree(builtin_tree(tree), tvb, text.offset, (int)text.captured, ett_message, NULL, "Replication command");
         const char *outer_proto = pinfo->current_proto;
@@ -944,8 +951,13 @@ dissect_messages(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, struct con
         int next = offset + (int)MIN(message.reported, (unsigned)(end - offset));
         struct pgrepl_record record = get_record(conn, pinfo, &message, state->next++, aligned);
         if (record.content == PGREPL_CONTENT_OTHER || record.content == PGREPL_CONTENT_COMMAND) {
-            if (message.captured > 0)
-                add_info(pinfo, state, pgrepl_message_name(message.direction, tvb_get_ptr(tvb, offset, 1)[0]));
+            char words[MAX_INFO];
+            const uint8_t *bytes = message.captured > 0 ? tvb_get_ptr(tvb, offset, message.captured) : NULL;
+            bool is_command = record.content == PGREPL_CONTENT_COMMAND && message.captured > header_length
+                && pgrepl_summary(conn->session, &record, bytes + header_length, message.captured - header_length,
+                       message.reported - header_length, words, sizeof words) == PGREPL_STATUS_OK;
+            if (bytes != NULL)
+                add_info(pinfo, state, is_command ? words : pgrepl_message_name(message.direction, bytes[0]));
             if (is_copy_both(&message)) {
                 show_run(tvb, pinfo, tree, conn, state, run, offset);
                 add_pgsql_header(tree, pinfo, state, &message, "Copy both response");
@@ -992,6 +1004,15 @@ find_replication(tvbuff_t *tvb, packet_info *pinfo, const struct connection *con
     return true;
 }
 
+static bool
+is_doubtful(tvbuff_t *tvb, packet_info *pinfo, const struct connection *conn, int offset)
+{
+    unsigned left = tvb_reported_length(tvb) - (unsigned)offset;
+    unsigned captured = tvb_captured_length(tvb) > (unsigned)offset ? tvb_captured_length(tvb) - (unsigned)offset : 0;
+    unsigned judged = MIN(captured, judged_length);
+    return judged > 0 && pgrepl_session_doubts(conn->session, get_direction(conn, pinfo), tvb_get_ptr(tvb, offset, judged), judged, left);
+}
+
 /* Looks at the complete messages of a segment: tracks them when it is seen for the first time, else only counts them. True
  * when a stream begins in it. */
 static bool
@@ -1012,8 +1033,7 @@ scan_messages(tvbuff_t *tvb, packet_info *pinfo, struct connection *conn, struct
     while (offset < end) {
         bool complete = next_message(tvb, pinfo, conn, NULL, offset, true, &message, &aligned);
         bool is_found = !visited && find_replication(tvb, pinfo, conn, offset, !complete || !aligned);
-        if (!complete && !visited && !is_found && !pgrepl_session_is_certain(conn->session)
-            && pinfo->desegment_len != DESEGMENT_ONE_MORE_SEGMENT && pinfo->desegment_len > MAX_DOUBTFUL)
+        if (!complete && !visited && !is_found && is_doubtful(tvb, pinfo, conn, offset))
             p_add_proto_data(wmem_file_scope(), pinfo, proto_pgrepl, DOUBTFUL, conn);
         if (!complete || !aligned || is_found)
             break;
@@ -1168,7 +1188,7 @@ dissect_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void *dat
     /* From this frame on only: the frames before it stay what they were on the first pass. */
     conversation_set_dissector_from_frame_number(find_or_create_conversation(pinfo), pinfo->num, front_handle);
     /* Wireshark has put the heuristic's protocol on the list of layers. */
-    get_frame_state(pinfo, conn)->has_pgsql_layer = true;
+    get_frame_state(pinfo, conn)->has_pgsql_layer = get_frame_state(pinfo, conn)->has_given_layer = true;
     follow_starttls(tvb, pinfo, conn);
     dissect_connection(tvb, pinfo, tree, data, conn);
     return true;
@@ -1184,7 +1204,7 @@ dissect_tls_heuristic(tvbuff_t *tvb, packet_info *pinfo, proto_tree *tree, void 
         return false;
     struct connection *conn = get_connection(pinfo, false);
     tls_set_appdata_dissector(tls_handle, pinfo, tls_front_handle);
-    get_frame_state(pinfo, conn)->has_pgsql_layer = true;
+    get_frame_state(pinfo, conn)->has_pgsql_layer = get_frame_state(pinfo, conn)->has_given_layer = true;
     dissect_connection(tvb, pinfo, tree, NULL, conn);
     return true;
 }

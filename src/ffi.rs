@@ -517,14 +517,31 @@ pub unsafe extern "C" fn pgrepl_session_lose(session: *mut SessionHandle, direct
     })
 }
 
-/// Whether the connection was captured from its beginning on, or the server has said since that it waits for a query, and
-/// nothing was lost after that: 1 or 0.
+/// Whether a message that goes far beyond its segment is perhaps the middle of another one, as the beginning of the
+/// connection was not captured: 1 or 0. Waiting for its end would hide all that follows. Arguments as for
+/// pgrepl_session_message_size(), which has told the length.
 ///
 /// # Safety
-/// `session` must be NULL or a session of a living capture.
+/// `session` must be a session of a living capture, `bytes` have `length` readable bytes.
 #[no_mangle]
-pub unsafe extern "C" fn pgrepl_session_is_certain(session: *const SessionHandle) -> u32 {
-    session.as_ref().is_some_and(|handle| handle.session.is_certain()) as u32
+pub unsafe extern "C" fn pgrepl_session_doubts(
+    session: *const SessionHandle,
+    direction: u32,
+    bytes: *const u8,
+    length: size_t,
+    available: size_t,
+) -> u32 {
+    match (session.as_ref(), direction_of(direction), slice(bytes, length)) {
+        (Some(handle), Some(direction), Some(bytes)) => {
+            let mut doubts = false;
+            guard(|| {
+                doubts = handle.session.doubts(direction, bytes, available);
+                Status::Ok
+            });
+            doubts.into()
+        }
+        _ => 0,
+    }
 }
 
 /// Common part of the tracking functions.

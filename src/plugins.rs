@@ -22,8 +22,12 @@ const LOOKED_AT: usize = 512;
 pub fn mark(payload: &[u8]) -> Mark {
     let start = payload.trim_ascii_start();
     let start = &start[..start.len().min(LOOKED_AT)];
-    if start.first() == Some(&b'{') {
-        return mark_of_json(start);
+    match start.first() {
+        Some(b'{') => return mark_of_json(start, payload.trim_ascii_end().ends_with(b"}")),
+        // A transaction of version 1 may come in parts.
+        Some(b',') if start[1..].trim_ascii_start().starts_with(b"{") => return Mark::Inside,
+        Some(b']') if start[1..].trim_ascii() == b"}" => return Mark::Commit,
+        _ => {}
     }
     let word = |prefix: &[u8]| start.strip_prefix(prefix).filter(|left| left.is_empty() || left[0] == b' ' || left[0] == b'\n');
     if let Some(left) = word(b"BEGIN") {
@@ -40,7 +44,7 @@ pub fn mark(payload: &[u8]) -> Mark {
 }
 
 /// wal2json: format version 1 gives a whole transaction, version 2 each action.
-fn mark_of_json(start: &[u8]) -> Mark {
+fn mark_of_json(start: &[u8], is_whole: bool) -> Mark {
     // Before the first list stands nothing of the user's.
     let head = &start[..memchr::memchr(b'[', start).unwrap_or(start.len())];
     let value = |key: &[u8]| {
@@ -48,6 +52,9 @@ fn mark_of_json(start: &[u8]) -> Mark {
         head[at..].trim_ascii_start().strip_prefix(b":").map(<[u8]>::trim_ascii_start)
     };
     let xid = value(b"\"xid\"").and_then(number);
+    if start.starts_with(b"{\"kind\"") {
+        return Mark::Inside;
+    }
     match (value(b"\"action\"").and_then(|action| action.get(1)), value(b"\"change\"")) {
         (Some(b'B'), _) => Mark::Begin(xid),
         (Some(b'C'), _) => Mark::Commit,
@@ -56,7 +63,8 @@ fn mark_of_json(start: &[u8]) -> Mark {
             true => Mark::Inside,
             false => Mark::None,
         },
-        (None, Some(_)) => xid.map_or(Mark::None, Mark::Whole),
+        (None, Some(_)) if is_whole => xid.map_or(Mark::None, Mark::Whole),
+        (None, Some(_)) => Mark::Begin(xid),
         _ => Mark::None,
     }
 }
@@ -91,7 +99,13 @@ mod tests {
         assert_eq!(mark(b"{\"action\":\"C\"}"), Mark::Commit);
         assert_eq!(mark(b"{\"action\":\"I\",\"schema\":\"s\",\"table\":\"t\",\"columns\":[]}"), Mark::Inside);
         assert_eq!(mark(b"{\"action\":\"M\",\"transactional\":false,\"prefix\":\"p\"}"), Mark::None);
-        assert_eq!(mark(b"{\n\t\"xid\": 748,\n\t\"change\": [\n"), Mark::Whole(748));
+        assert_eq!(mark(b"{\n\t\"xid\": 748,\n\t\"change\": [\n\t]\n}"), Mark::Whole(748));
+        // In parts.
+        assert_eq!(mark(b"{\"xid\":748,\"change\":["), Mark::Begin(Some(748)));
+        for part in [&b"{\"kind\":\"insert\"}"[..], b",{\"kind\":\"insert\"}"] {
+            assert_eq!(mark(part), Mark::Inside);
+        }
+        assert_eq!(mark(b"]}"), Mark::Commit);
         // A column of the user's is not the transaction's.
         assert_eq!(mark(b"{\"change\":[{\"xid\":5}]}"), Mark::None);
     }

@@ -115,6 +115,27 @@ pub fn is_streamed(message: &[u8], reported: usize, start: Option<u64>, xid_size
     }
 }
 
+/// Whether what begins here looks like a message of a connection at work, beyond its letter and length: of what is common
+/// and long, the beginning of the body is looked at. `available` bytes of the segment are left.
+pub fn is_plausible(direction: Direction, bytes: &[u8], available: usize) -> bool {
+    let Size::Known(length) = message_size(direction, bytes) else { return false };
+    let body = bytes.get(HEADER..length.min(bytes.len())).unwrap_or(&[]);
+    let is_text = |text: &[u8]| text.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r' | 0x80..));
+    let count = body.first_chunk::<2>().map_or(0, |count| u16::from_be_bytes(*count));
+    match (direction, bytes[0]) {
+        (_, b'd') => false,
+        (Direction::Backend, b'D') => {
+            // The first of its values fits into it.
+            let first = body.get(2..6).and_then(|first| first.try_into().ok()).map_or(-1, i32::from_be_bytes);
+            count > 0 && first >= -1 && i64::from(first) <= (length - HEADER) as i64 - 6
+        }
+        (Direction::Backend, b'T') => (1..=1664).contains(&count),
+        (Direction::Backend, b'E' | b'N') => body.first() == Some(&b'S'),
+        (Direction::Frontend, b'Q') => body.len() > 1 && is_text(&body[..body.len().min(16) - 1]),
+        _ => length <= available,
+    }
+}
+
 /// Whether a message of a replication stream certainly begins here, by its bytes alone: after a loss anything may look
 /// like a type byte and a length. `available` bytes of the segment are left.
 pub fn is_proved(direction: Direction, bytes: &[u8], available: usize) -> bool {
@@ -140,12 +161,21 @@ pub fn is_proved(direction: Direction, bytes: &[u8], available: usize) -> bool {
         (_, b'c') => length == HEADER,
         (Direction::Frontend, b'X') => length == HEADER && length == available,
         (Direction::Backend, b'Z') => length == HEADER + 1 && body.first().is_none_or(|status| b"ITE".contains(status)),
+        (Direction::Frontend, b'Q') if !is_whole => body.len() > 8 && is_text(body),
         (Direction::Backend, b'C') | (Direction::Frontend, b'Q') => {
             is_whole && body.split_last().is_some_and(|(zero, text)| (*zero == 0 || body.len() < length - HEADER) && is_text(text))
         }
         (Direction::Backend, b'E' | b'N') => is_whole && body.first() == Some(&b'S') && body.get(1).is_some_and(u8::is_ascii_uppercase),
         _ => false,
     }
+}
+
+/// The same for a connection of which nothing is known: bytes before the first message that shows by its clock that the
+/// server sends replication messages. The client's word alone is not enough: the rows of its COPY may look like anything.
+pub fn find_stream(direction: Direction, bytes: &[u8], available: usize) -> usize {
+    let is_one = |at: &usize| replication_message(&bytes[*at..]) == Some(Direction::Backend);
+    let found = memchr::memchr_iter(b'd', bytes).find(is_one).filter(|_| direction == Direction::Backend);
+    found.unwrap_or(available)
 }
 
 /// Bytes before the first message of a replication stream that certainly begins in the segment; its length when none does.

@@ -1,7 +1,7 @@
 //! Tracking: what earlier messages of a connection say about later ones.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use crate::command::{self, Command};
@@ -148,6 +148,8 @@ pub struct Shared {
 
 /// Slots that are remembered in a capture; later ones are not.
 pub(crate) const MAX_SLOTS: usize = 10_000;
+/// Commands of a connection that wait for their end.
+const MAX_COMMANDS: usize = 1000;
 
 /// What the messages of the connection mean now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,10 +182,12 @@ pub struct Session {
     mode: Mode,
     /// The client answers a replication stream. It may do so for a while after the server has ended it.
     client_answers: bool,
-    /// The last command that was sent and not finished, and where; the START_REPLICATION in force.
-    command: Command,
-    asked: u32,
+    /// The commands that were sent and not finished, and where: the server works on the first.
+    commands: VecDeque<(Command, u32)>,
+    /// Where the START_REPLICATION of the stream is.
     start: u32,
+    /// An ordinary COPY goes on.
+    is_in_copy_of_rows: bool,
     /// The plugins of START_REPLICATION commands, by position; `MAX_SLOTS` of them at most.
     plugins: Vec<(u32, Plugin)>,
     block: Block,
@@ -200,7 +204,8 @@ pub struct Session {
     last_lookup: Option<(u32, u32)>,
     /// The stream was guessed, and no record has said so yet.
     guessed: bool,
-    /// See the function.
+    /// The connection was captured from its beginning on, or the server has said since that it waits for a query, and
+    /// nothing was lost after that.
     is_certain: bool,
     /// By direction: something is missing before the next message, so that it has to prove where it begins.
     is_torn: [bool; 2],
@@ -217,9 +222,9 @@ impl Session {
             unseen,
             mode: Mode::Query,
             client_answers: false,
-            command: Command::Other,
-            asked: 0,
+            commands: VecDeque::new(),
             start: 0,
+            is_in_copy_of_rows: false,
             plugins: Vec::new(),
             guessed: false,
             is_certain: false,
@@ -242,12 +247,6 @@ impl Session {
     /// CopyData of a replication stream or of a base backup comes now.
     pub fn in_copy(&self) -> bool {
         self.mode != Mode::Query
-    }
-
-    /// The connection was captured from its beginning on, or the server has said since that it waits for a query, and
-    /// nothing was lost after that.
-    pub fn is_certain(&self) -> bool {
-        self.is_certain
     }
 
     /// How long the message is that begins here, in the present mode of the connection. It asks for more evidence than
@@ -274,7 +273,23 @@ impl Session {
         if self.is_certain || self.in_copy() {
             return None;
         }
-        Some(probe::find_message(direction, bytes, available)).filter(|at| *at < available)
+        // What it does now can be read: there is no need to look inside.
+        if bytes.first() != Some(&b'd') && probe::is_plausible(direction, bytes, available) {
+            return None;
+        }
+        Some(probe::find_stream(direction, bytes, available)).filter(|at| *at < available)
+    }
+
+    /// Whether a message that goes far beyond its segment is perhaps the middle of another one: waiting for its end would
+    /// hide all that follows.
+    pub fn doubts(&self, direction: Direction, bytes: &[u8], available: usize) -> bool {
+        const MAX_DOUBTFUL: usize = 64 * 1024;
+        match probe::message_size(direction, bytes) {
+            Size::Known(length) if length > available + MAX_DOUBTFUL => {
+                !self.is_certain && !probe::is_plausible(direction, bytes, available)
+            }
+            _ => false,
+        }
     }
 
     /// A message of the connection, from its type byte (or, at startup, its length) on. `bytes` may be cut short.
@@ -289,12 +304,15 @@ impl Session {
             (Some(b'Q'), Direction::Frontend) => {
                 let text = bytes.get(HEADER..).unwrap_or(&[]);
                 // Half a command, cut off by the capture, would be taken for another one.
-                self.command = memchr::memchr(0, text).map_or(Command::Other, |end| Command::parse(&text[..end]));
+                let command = memchr::memchr(0, text).map_or(Command::Other, |end| Command::parse(&text[..end]));
                 self.client_answers = false;
-                self.asked = at.position;
-                if let Some(plugin) = self.plugin().filter(|_| self.plugins.len() < MAX_SLOTS) {
+                if self.commands.len() == MAX_COMMANDS {
+                    self.commands.pop_front();
+                }
+                if let Some(plugin) = self.plugin_of(&command).filter(|_| self.plugins.len() < MAX_SLOTS) {
                     self.plugins.push((at.position, plugin));
                 }
+                self.commands.push_back((command, at.position));
                 if command::is_command(text) {
                     return Record { content: Content::Command as u8, encoding: self.encoding as u8, ..Record::default() };
                 }
@@ -304,20 +322,28 @@ impl Session {
             // The client has noticed that the stream is over, or never was in one.
             (Some(letter), Direction::Frontend) if *letter != b'c' => self.client_answers = false,
             (Some(b'W'), Direction::Backend) => self.begin_replication(),
-            (Some(b'H'), Direction::Backend) if self.command == Command::BaseBackup => self.mode = Mode::Backup(None),
-            (Some(b'H' | b'G'), Direction::Backend) => self.mode = Mode::Query,
+            (Some(b'H'), Direction::Backend) if *self.present_command() == Command::BaseBackup => self.mode = Mode::Backup(None),
+            (Some(b'H' | b'G'), Direction::Backend) => {
+                self.mode = Mode::Query;
+                self.is_in_copy_of_rows = true;
+            }
             (Some(b'C'), Direction::Backend) => {
                 self.mode = Mode::Query;
+                self.is_in_copy_of_rows = false;
                 self.remember_slot();
             }
             (Some(b'E'), Direction::Backend) => {
                 self.mode = Mode::Query;
-                self.command = Command::Other;
+                self.is_in_copy_of_rows = false;
+                if let Some((command, _)) = self.commands.front_mut() {
+                    *command = Command::Other;
+                }
             }
             (Some(b'Z'), Direction::Backend) => {
                 self.is_certain = true;
+                self.is_in_copy_of_rows = false;
                 self.mode = Mode::Query;
-                self.command = Command::Other;
+                self.commands.pop_front();
             }
             _ => {}
         }
@@ -328,6 +354,8 @@ impl Session {
     fn track_startup(&mut self, bytes: &[u8]) {
         self.is_certain = true;
         if bytes.get(4..6) == Some(&[0, 3]) {
+            // The server says when it is ready for the first command.
+            self.commands.push_back((Command::Other, 0));
             self.track_parameters(bytes.get(8..).unwrap_or(&[]));
         }
     }
@@ -351,19 +379,20 @@ impl Session {
 
     /// A command that the caller knows to have succeeded; START_REPLICATION begins a new stream.
     pub fn command(&mut self, text: &[u8]) {
-        self.command = Command::parse(text);
+        self.commands = VecDeque::from([(Command::parse(text), 0)]);
         self.remember_slot();
-        if matches!(self.command, Command::StartReplication(_)) {
+        if matches!(self.present_command(), Command::StartReplication(_)) {
             self.mode = Mode::Query;
         }
     }
 
     /// CREATE_REPLICATION_SLOT or DROP_REPLICATION_SLOT has succeeded.
     fn remember_slot(&mut self) {
-        if let Command::DropReplicationSlot { slot } = &self.command {
+        let command = self.present_command();
+        if let Command::DropReplicationSlot { slot } = command {
             self.shared.plugins.borrow_mut().remove(&(self.server, slot.clone()));
         }
-        if let Command::CreateReplicationSlot { slot, plugin: Some(plugin) } = &self.command {
+        if let Command::CreateReplicationSlot { slot, plugin: Some(plugin) } = command {
             let plugins = &mut self.shared.plugins.borrow_mut();
             let key = (self.server, slot.clone());
             if plugins.len() < MAX_SLOTS || plugins.contains_key(&key) {
@@ -389,11 +418,11 @@ impl Session {
         self.memory.reset();
         self.wal.restart();
         self.progress.reset();
-        self.transactions.reset(match &self.command {
+        self.transactions.reset(match self.present_command() {
             Command::StartReplication(start) => start.slot.clone(),
             _ => None,
         });
-        let payload = match &self.command {
+        let payload = match self.present_command() {
             Command::StartReplication(start) if !start.logical => Payload::Physical,
             Command::StartReplication(start) => {
                 let plugins = self.shared.plugins.borrow();
@@ -406,7 +435,10 @@ impl Session {
             }
             _ => self.unseen,
         };
-        self.start = if matches!(self.command, Command::StartReplication(_)) { self.asked } else { 0 };
+        self.start = match self.commands.front() {
+            Some((Command::StartReplication(_), position)) => *position,
+            _ => 0,
+        };
         self.mode = Mode::Replication(payload);
         self.client_answers = true;
     }
@@ -416,9 +448,14 @@ impl Session {
         self.start
     }
 
-    /// The output plugin that the last command will use if it is a START_REPLICATION, as far as that is known now.
-    fn plugin(&self) -> Option<Plugin> {
-        let Command::StartReplication(start) = &self.command else { return None };
+    /// The command that the server works on.
+    fn present_command(&self) -> &Command {
+        self.commands.front().map_or(&Command::Other, |(command, _)| command)
+    }
+
+    /// The output plugin that a START_REPLICATION will use, as far as that is known now.
+    fn plugin_of(&self, command: &Command) -> Option<Plugin> {
+        let Command::StartReplication(start) = command else { return None };
         let plugins = self.shared.plugins.borrow();
         let plugin = start.slot.as_ref().and_then(|slot| plugins.get(&(self.server, slot.clone()))).cloned();
         plugin.or_else(|| start.is_for_pgoutput().then(|| b"pgoutput".to_vec()))
@@ -555,11 +592,13 @@ impl Session {
     /// Messages of this direction were not captured, or not taken for messages.
     pub fn lose(&mut self, direction: Direction) {
         self.is_torn[direction as usize] = true;
-        // The start of a stream may be among them.
-        self.is_certain = false;
         match direction {
             Direction::Frontend => self.progress.lose_answers(),
             Direction::Backend => {
+                // The start of a stream may be among them, unless a COPY goes on.
+                self.is_certain = self.is_certain && self.is_in_copy_of_rows;
+                // So may the answers to all commands but the last.
+                self.commands.drain(..self.commands.len().saturating_sub(1));
                 self.set_block(Block::Unknown);
                 self.transactions.lose();
             }

@@ -42,7 +42,7 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>
         _ => write!(to, "{}", message.short)?,
     }
     if message.tag == b'w' {
-        let length = out.written().iter().find(|span| span.field == Field::Data as u16).map_or(0, |span| span.length);
+        let length = reported.saturating_sub(message.min_length());
         let start = out.written().iter().find(|span| span.field == Field::WalStart as u16).map_or(0, |span| span.number);
         if let Some(text) = out.written().iter().find(|span| span.field == Field::DataText as u16) {
             // What another plugin wrote says more than its length.
@@ -61,11 +61,17 @@ pub fn write(record: Record, bytes: &[u8], reported: usize, known: Option<Known>
     }
     // The table of a change; a Relation message names it itself.
     if message.headline.is_empty() {
-        for span in out.written().iter().filter(|span| span.field == Field::Table as u16) {
+        let named = |span: &&Span| span.field == Field::Table as u16;
+        for span in out.written().iter().filter(named) {
             write!(to, " {}", span.as_str())?;
         }
+        if let Some(oid) = out.written().iter().find(|span| span.field == Field::RelationOid as u16) {
+            if !out.written().iter().any(|span| named(&span)) {
+                write!(to, " OID {}", oid.number)?;
+            }
+        }
     }
-    let mut before = " ";
+    let mut before = if message.headline == [Field::StandbyFlushLsn] { ", flushed " } else { " " };
     for field in message.headline {
         let wide = match field {
             Field::Xid => Field::Xid64,

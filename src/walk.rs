@@ -291,7 +291,9 @@ impl<'a> Walk<'a> {
     fn start(&mut self, out: &mut Out) {
         if self.record.flags & Record::GUESSED != 0 {
             self.record.flags &= !Record::GUESSED;
+            let told = crate::probe::payload(self.bytes, self.reported, self.record.xid_size());
             let from = match (self.bytes.first(), self.record.payload()) {
+                (Some(b'w'), payload) if payload != Payload::Unknown && payload != told => "its payload is read as it was asked for",
                 (Some(b'w'), Payload::Pgoutput) => {
                     "its payload is read as pgoutput, as its two positions are equal and it fits to the last byte"
                 }

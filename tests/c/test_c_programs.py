@@ -19,11 +19,15 @@ RELATION = ('52000040017075626c6963006974656d73006400020169640000000017ff'
 INSERT = '49000040014e000274000000013175'
 FIELDS = """\
 Begin
+  0+0 pgrepl.txn.xid = 700
+  0+0 pgrepl.txn.begin_frame = 1
   0+1 pgrepl.message.type = 'B'
   1+8 pgrepl.final_lsn = 0/16B3748
   9+8 pgrepl.commit_time = 2024-01-01 00:00:00.000000 UTC
   17+4 pgrepl.xid = 700
 Relation
+  0+0 pgrepl.txn.xid = 700
+  0+0 pgrepl.txn.begin_frame = 1
   0+1 pgrepl.message.type = 'R'
   1+4 pgrepl.relation.oid = 16385
   5+7 pgrepl.relation.namespace = public
@@ -44,6 +48,8 @@ Relation
     39+4 pgrepl.column.type_oid = 25
     43+4 pgrepl.column.type_modifier = -1
 Insert
+  0+0 pgrepl.txn.xid = 700
+  0+0 pgrepl.txn.begin_frame = 1
   0+1 pgrepl.message.type = 'I'
   1+4 pgrepl.relation.oid = 16385
   5+0 pgrepl.table = public.items

@@ -148,3 +148,13 @@ def test_plugin_of_a_slot(wireshark, save, two_pass):
         command(b'CREATE_REPLICATION_SLOT s LOGICAL test_decoding'), done, *start, done, command(b'DROP_REPLICATION_SLOT s'), done, *start]))
     rows = wireshark.tshark(path, '-Y', 'pgrepl.start.slot', '-T', 'fields', '-e', 'pgrepl.start.plugin', two_pass=two_pass).text()
     assert rows == 'test_decoding\n\n'
+
+
+@pytest.mark.captures('pg16_several_starts')
+def test_in_the_list(wireshark, capture):
+    """Each command stands in the list of packets in its own words."""
+    wanted = {m.frame: m.body.rstrip(b'\0').decode() for m in postgres.messages(capture.content)[0] if m.kind == 'Q' and COMMAND.match(m.body)}
+    rows = dict(re.findall(r'^ *(\d+) \S+ (.*)$', wireshark.columns(capture).text(), re.MULTILINE))
+    for frame, text in wanted.items():
+        assert text in rows[str(frame)]
+    assert len(wanted) > 5

@@ -78,7 +78,6 @@ def test_a_dropped_slot_is_forgotten(wireshark, save, two_pass):
     assert values(wireshark.pdml(path, two_pass=two_pass), 'pgrepl.txn.xid') == ['7', '7']
 
 
-@pytest.mark.xfail(strict=True, reason='of several commands that are sent at once only the last one is known, and the end of the first ends it')
 def test_commands_in_one_segment(wireshark, save):
     """Each ReadyForQuery ends the first of the queries that wait for one."""
     path = save(pcap.conversation([
@@ -107,19 +106,17 @@ def tar_header(name):
             + b'ustar\0' + b'00' + b'postgres').ljust(512, b'\0')
 
 
-ZERO_CLOCK = 'a message without a clock is a proof also where no stream is known'
 
 
 @pytest.mark.parametrize('name', [
     b'base/1/1259', b'a_name_longer_than_most.conf',
-    pytest.param(b'wal.conf', marks=pytest.mark.xfail(strict=True, reason=ZERO_CLOCK))])
+    b'wal.conf'])
 def test_late_base_backup(wireshark, save, name):
     """Before version 15 each file has a CopyData that begins with its name and zeros."""
     rows = [postgres.message(b'd', part) for part in (tar_header(b'base/1/1234'), tar_header(name), b'x' * 1000, tar_header(b'base/1/2'))]
     assert as_without(wireshark, save(late(*((SERVER, row) for row in rows))))
 
 
-@pytest.mark.xfail(strict=True, reason=ZERO_CLOCK)
 def test_late_rows_of_a_number_and_bytes(wireshark, save):
     """In binary: 100 is the letter d, and the length of the next column stands where that of a message would."""
     text = b'w' + bytes(95)
@@ -127,7 +124,6 @@ def test_late_rows_of_a_number_and_bytes(wireshark, save):
     assert as_without(wireshark, save(late((SERVER, row[9:] + row * 5), (SERVER, row * 5), (SERVER, answer(b'SELECT 11')))))
 
 
-@pytest.mark.xfail(strict=True, reason='what a message holds that begins where the segment does, and goes on in the next one, is searched too')
 def test_late_row_with_a_message_in_it(wireshark, save):
     """The row begins with the segment, and the client has asked for it before."""
     value = b'A' * 500 + postgres.keepalive(0x1000, NOW) + b'B' * 5000
@@ -143,7 +139,6 @@ def test_late_copy_of_text(wireshark, save, way):
     assert as_without(wireshark, save(late(*((way, piece) for piece in rows + ends))))
 
 
-@pytest.mark.xfail(strict=True, reason='behind a loss in a stream that is over only a query that is whole in its segment is taken for one')
 def test_a_long_query_behind_a_lost_one(wireshark, save):
     """The client has ended its stream, and one of its queries is lost; the next goes on in another segment."""
     long = query(b"SELECT 2 FROM another_table WHERE x = 3")
@@ -157,7 +152,6 @@ def test_a_long_query_behind_a_lost_one(wireshark, save):
     assert wireshark.tshark(path, *look).text() == wireshark.tshark(path, *look, plugin=False).text()
 
 
-@pytest.mark.xfail(strict=True, reason='a row that looks like a status update is a proof where the START_REPLICATION may be missing')
 @pytest.mark.captures('pg15_copy_mimic')
 @pytest.mark.parametrize('gone', ['beginning', 'one packet'])
 def test_copy_that_looks_like_replication(wireshark, capture, save, gone):
@@ -169,7 +163,6 @@ def test_copy_that_looks_like_replication(wireshark, capture, save, gone):
     assert not wireshark.messages(save(content)).frames()
 
 
-@pytest.mark.xfail(strict=True, reason='the first part of a transaction is taken for all of it')
 def test_transaction_in_parts(wireshark, save):
     """wal2json with write-in-chunks: one text for the beginning, for each change, and for the end."""
     parts = [b'{"xid":7,"change":[', b'{"kind":"insert","table":"t"}', b',{"kind":"insert","table":"t"}', b']}']
@@ -178,7 +171,6 @@ def test_transaction_in_parts(wireshark, save):
     assert values(run, 'pgrepl.txn.end_frame') in (['11'] * 4, [])
 
 
-@pytest.mark.xfail(strict=True, reason='a row of more than 64 kB is taken for the middle of a message until the server has said that it is ready')
 @pytest.mark.parametrize('size', [100_000, 1_000_000])
 def test_late_huge_row(wireshark, save, size):
     """The first query that was captured, and its answer, are whole."""
@@ -187,8 +179,7 @@ def test_late_huge_row(wireshark, save, size):
     assert as_without(wireshark, save(late((CLIENT, query(b'SELECT data FROM t')), *((SERVER, part) for part in segments(rows, 1400)))))
 
 
-@pytest.mark.parametrize('cut', [
-    700, 150_000, pytest.param(1, marks=pytest.mark.xfail(strict=True, reason='frame.protocols has pgsql once where Wireshark has it for both parts of a segment'))])
+@pytest.mark.parametrize('cut', [700, 150_000])
 def test_late_within_a_huge_row(wireshark, save, cut):
     row = postgres.message(b'D', struct.pack('>hi', 1, 200_000) + b'x' * 200_000) + answer(b'SELECT 1')
     pieces = [(SERVER, part) for part in segments(row[cut:], 1400)]
