@@ -894,9 +894,12 @@ next_message(tvbuff_t *tvb, packet_info *pinfo, const struct connection *conn, c
     uint32_t direction = get_direction(conn, pinfo);
     unsigned left = tvb_reported_length(tvb) - (unsigned)offset;
     unsigned captured = tvb_captured_length(tvb) > (unsigned)offset ? tvb_captured_length(tvb) - (unsigned)offset : 0;
-    /* Where the next one begins is not known without its header. */
-    if (captured < MIN(left, header_length))
+    /* Where the next one begins is not known without its header: it is lost, and so are those behind it. */
+    if (captured < MIN(left, header_length)) {
+        if (!PINFO_FD_VISITED(pinfo))
+            pgrepl_session_lose(conn->session, direction);
         return false;
+    }
 
     size_t size = 0;
     unsigned available = MIN(captured, judged_length);

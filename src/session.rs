@@ -413,6 +413,9 @@ impl Session {
 
     /// CopyBothResponse: the last START_REPLICATION is accepted.
     fn begin_replication(&mut self) {
+        // Nothing else is answered so: what was sent before it is done, whether its end was seen or not.
+        let start = self.commands.iter().position(|(command, _)| matches!(command, Command::StartReplication(_)));
+        self.commands.drain(..start.unwrap_or(0));
         self.set_block(Block::Outside);
         self.last_lookup = None;
         self.memory.reset();
@@ -968,6 +971,28 @@ mod tests {
         assert_eq!(payload(1, &[create, start]), Payload::OtherPlugin);
         assert_eq!(payload(1, &[start]), Payload::OtherPlugin);
         assert_eq!(payload(2, &[start]), Payload::Pgoutput);
+    }
+
+    /// Commands that are sent at once are answered in turn; an answer that was not seen does not matter.
+    #[test]
+    fn commands_wait_for_their_turn() {
+        let start = "START_REPLICATION SLOT a LOGICAL 0/0 (proto_version '1', publication_names 'p')";
+        for seen in [true, false] {
+            let mut s = session();
+            query(&mut s, "IDENTIFY_SYSTEM");
+            query(&mut s, start);
+            query(&mut s, "COPY t TO STDOUT");
+            if seen {
+                track(&mut s, Direction::Backend, b'C', b"IDENTIFY_SYSTEM\0");
+                track(&mut s, Direction::Backend, b'Z', b"I");
+            }
+            track(&mut s, Direction::Backend, b'W', &[0, 0, 0]);
+            assert_eq!(track(&mut s, Direction::Backend, b'd', b"w").payload(), Payload::Pgoutput, "{seen}");
+            track(&mut s, Direction::Backend, b'C', b"COPY 0\0");
+            track(&mut s, Direction::Backend, b'Z', b"I");
+            track(&mut s, Direction::Backend, b'H', &[0, 0, 0]);
+            assert_eq!(keepalive(&mut s), Content::Other);
+        }
     }
 
     /// Half a command is no command.
