@@ -11,10 +11,10 @@ cache=${PGREPL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/pgrepl}
 say() { printf '%s\n' "tests/run.sh: $*" >&2; }
 fail() { say "$@"; exit 1; }
 
-# The python3 that has pytest.
+# The python3 that has pytest, and what lets it use all cores.
 python() {
     for candidate in python3 /usr/bin/python3; do
-        "$candidate" -c 'import pytest' 2>/dev/null && { echo "$candidate"; return; }
+        "$candidate" -c 'import pytest, xdist' 2>/dev/null && { echo "$candidate"; return; }
     done
 }
 
@@ -28,7 +28,7 @@ missing() {
     command -v openssl >/dev/null || echo openssl
     # Only the tests that read the header back need it.
     ls /usr/lib/llvm-*/lib/libclang*.so* >/dev/null 2>&1 || [ -n "${LIBCLANG_PATH:-}" ] || echo libclang-dev
-    [ -n "$(python)" ] || echo python3 python3-pytest
+    [ -n "$(python)" ] || echo python3 python3-pytest python3-pytest-xdist
 }
 
 command -v cargo >/dev/null || fail "a Rust toolchain is needed (cargo is not in PATH); see https://rustup.rs"
@@ -65,4 +65,4 @@ for tree in $trees; do
     make -s -C plugin SYSROOT="${tree#*=}"
 done
 cargo test --workspace
-PGREPL_WIRESHARK_TREES=$trees exec "$(python)" -m pytest -q tests/c tests/tshark "$@"
+PGREPL_WIRESHARK_TREES=$trees exec "$(python)" -m pytest -q -n auto --dist loadgroup tests/c tests/tshark "$@"

@@ -25,6 +25,7 @@ def captures():
 
 def pytest_configure(config):
     config.addinivalue_line('markers', 'captures(*names): the captures that a test is for')
+    config.addinivalue_line('markers', 'xdist_group(name): tests of one group run in one process')
 
 
 def pytest_generate_tests(metafunc):
@@ -42,11 +43,13 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(items):
-    """All tests of one capture and series together: they share the runs of tshark."""
+    """All tests of one capture together, and in one process, series by series: they share the runs of tshark."""
     def place(item):
         params = item.callspec.params if hasattr(item, 'callspec') else {}
         return str(params.get('capture', '')), params.get('wireshark', '')
     items.sort(key=place)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(place(item)[0] or item.path.name))
 
 
 def name_of(path):
