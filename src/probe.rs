@@ -6,6 +6,7 @@ use crate::formats::{
     STANDBY_STATUS_UPDATE, XLOG_DATA,
 };
 use crate::session::{Direction, Payload};
+use crate::value::long_at;
 use crate::walk;
 
 /// Type byte and length word; the length counts itself but not the type byte.
@@ -83,7 +84,7 @@ pub fn in_stream(direction: Direction, bytes: &[u8], length: usize, available: u
         return if body == message.min_length() { Size::Known(length) } else { Size::NotAMessage };
     }
     // A clock that shows a time of our days: 0 is sent by some servers that are not PostgreSQL.
-    let Some(time) = number(&bytes[HEADER..], XLOG_DATA.offset(Field::SendTime)) else { return Size::NeedsMore };
+    let Some(time) = long_at(&bytes[HEADER..], XLOG_DATA.offset(Field::SendTime)) else { return Size::NeedsMore };
     if time == 0 || TIMES.contains(&time) {
         Size::Known(length)
     } else {
@@ -101,7 +102,7 @@ pub fn is_streamed(message: &[u8], reported: usize, start: Option<u64>, xid_size
         _ => match message[0] {
             // The position stands in the header too.
             b'M' => {
-                let at = |streamed| number(message, 2 + if streamed { xid_size } else { 0 });
+                let at = |streamed| long_at(message, 2 + if streamed { xid_size } else { 0 });
                 let same = |streamed| start.is_some() && at(streamed) == start;
                 (same(false) != same(true)).then(|| same(true))
             }
@@ -149,7 +150,7 @@ pub fn is_proved(direction: Direction, bytes: &[u8], available: usize) -> bool {
             let fits = |message: &'static Message| message.tag == b'w' || length == HEADER + message.min_length();
             let has_no_clock = |message: &'static Message| {
                 let clock = message.items.iter().any(|item| item.field == Field::SendTime);
-                clock && is_whole && fits(message) && number(body, message.offset(Field::SendTime)) == Some(0)
+                clock && is_whole && fits(message) && long_at(body, message.offset(Field::SendTime)) == Some(0)
             };
             let layer = match direction {
                 Direction::Backend => Layer::WalsenderBackend,
@@ -170,17 +171,17 @@ pub fn is_proved(direction: Direction, bytes: &[u8], available: usize) -> bool {
     }
 }
 
+/// Bytes before the first message of a replication stream that certainly begins in the segment; its length when none does.
+pub fn find_message(direction: Direction, bytes: &[u8], available: usize) -> usize {
+    let found = memchr::memchr_iter(b'd', bytes).find(|at| is_proved(direction, &bytes[*at..], available - at));
+    found.unwrap_or(available)
+}
+
 /// The same for a connection of which nothing is known: bytes before the first message that shows by its clock that the
 /// server sends replication messages. The client's word alone is not enough: the rows of its COPY may look like anything.
 pub fn find_stream(direction: Direction, bytes: &[u8], available: usize) -> usize {
     let is_one = |at: &usize| replication_message(&bytes[*at..]) == Some(Direction::Backend);
     let found = memchr::memchr_iter(b'd', bytes).find(is_one).filter(|_| direction == Direction::Backend);
-    found.unwrap_or(available)
-}
-
-/// Bytes before the first message of a replication stream that certainly begins in the segment; its length when none does.
-pub fn find_message(direction: Direction, bytes: &[u8], available: usize) -> usize {
-    let found = memchr::memchr_iter(b'd', bytes).find(|at| is_proved(direction, &bytes[*at..], available - at));
     found.unwrap_or(available)
 }
 
@@ -226,7 +227,7 @@ fn replication_message(bytes: &[u8]) -> Option<Direction> {
     let payload = &bytes[HEADER..];
     let tag = payload.first()?;
     let exactly = |message: &Message| body == message.min_length();
-    let timely = |message: &Message| number(payload, message.offset(Field::SendTime)).is_some_and(|time| TIMES.contains(&time));
+    let timely = |message: &Message| long_at(payload, message.offset(Field::SendTime)).is_some_and(|time| TIMES.contains(&time));
     let has_flag = |message: &Message| payload.get(message.offset(Field::ReplyRequested)).is_some_and(|byte| *byte <= 1);
     match tag {
         b'k' if exactly(&PRIMARY_KEEPALIVE_MESSAGE) && timely(&PRIMARY_KEEPALIVE_MESSAGE) && has_flag(&PRIMARY_KEEPALIVE_MESSAGE) => {
@@ -246,7 +247,7 @@ fn replication_message(bytes: &[u8]) -> Option<Direction> {
 /// What the XLogData of a stream whose start was not captured holds, by one that is there as a whole: in logical streams
 /// its two positions are equal, in physical ones they differ, and a pgoutput message fits to its last byte.
 pub fn payload(xlog_data: &[u8], reported: usize, xid_size: usize) -> Payload {
-    let position = |field| number(xlog_data, XLOG_DATA.offset(field));
+    let position = |field| long_at(xlog_data, XLOG_DATA.offset(field));
     let (Some(start), Some(end)) = (position(Field::WalStart), position(Field::WalEnd)) else { return Payload::Unknown };
     if start != end {
         return if start != 0 && end > start { Payload::Physical } else { Payload::Unknown };
@@ -261,11 +262,6 @@ pub fn payload(xlog_data: &[u8], reported: usize, xid_size: usize) -> Payload {
         _ if fits(false) || fits(true) => Payload::Pgoutput,
         _ => Payload::Unknown,
     }
-}
-
-/// The 8-byte number at this place of a payload, if it is there.
-fn number(payload: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_be_bytes(payload.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// A startup packet by itself: encryption request, or version 3 with the user as its first parameter.

@@ -13,6 +13,7 @@ use crate::probe::{self, Size, HEADER};
 use crate::progress::{Acknowledgement, Progress, Status};
 use crate::relation::{self, Memory, Relation};
 use crate::transaction::{Archive, End, Facts, Transactions};
+use crate::value::{long_at, number_at, xid_at};
 use crate::wal;
 use crate::walk;
 
@@ -487,7 +488,7 @@ impl Session {
             let mut record = self.copy_data_record(Payload::Unknown, Record::FROM_CLIENT);
             if payload.first() == Some(&formats::STANDBY_STATUS_UPDATE.tag) {
                 const FIELDS: [Field; 3] = [Field::StandbyWriteLsn, Field::StandbyFlushLsn, Field::StandbyApplyLsn];
-                let told = FIELDS.map(|field| long(payload, formats::STANDBY_STATUS_UPDATE.offset(field)));
+                let told = FIELDS.map(|field| long_at(payload, formats::STANDBY_STATUS_UPDATE.offset(field)));
                 if let [Some(write), Some(flush), Some(apply)] = told {
                     record.detail = self.progress.status([write, flush, apply], at);
                 }
@@ -509,9 +510,9 @@ impl Session {
                 match payload.first() {
                     Some(b'w') => {
                         const HEADER: usize = formats::XLOG_DATA.min_length();
-                        self.progress.sent(long(payload, formats::XLOG_DATA.offset(Field::WalEnd)).unwrap_or(0));
+                        self.progress.sent(long_at(payload, formats::XLOG_DATA.offset(Field::WalEnd)).unwrap_or(0));
                         if kind == Payload::Pgoutput {
-                            let start = long(payload, formats::XLOG_DATA.offset(Field::WalStart)).unwrap_or(0);
+                            let start = long_at(payload, formats::XLOG_DATA.offset(Field::WalStart)).unwrap_or(0);
                             let message = Whole { bytes: payload.get(HEADER..).unwrap_or(&[]), reported: reported.saturating_sub(HEADER) };
                             self.track_change(message, Some(start), &mut record, at);
                         } else if kind == Payload::OtherPlugin {
@@ -522,7 +523,7 @@ impl Session {
                     }
                     Some(b'k') => {
                         const KEEPALIVE: &formats::Message = &formats::PRIMARY_KEEPALIVE_MESSAGE;
-                        self.progress.sent(long(payload, KEEPALIVE.offset(Field::WalEnd)).unwrap_or(0));
+                        self.progress.sent(long_at(payload, KEEPALIVE.offset(Field::WalEnd)).unwrap_or(0));
                         let asks = payload.get(KEEPALIVE.offset(Field::ReplyRequested)).is_some_and(|byte| *byte != 0);
                         if self.progress.keepalive(asks, at) {
                             record.flags |= Record::UNANSWERED;
@@ -614,7 +615,7 @@ impl Session {
     fn track_change(&mut self, message: Whole, start: Option<u64>, record: &mut Record, at: At) {
         let Whole { bytes, reported } = message;
         let Some(&tag) = bytes.first() else { return };
-        let number = |at: usize| number(bytes, at);
+        let number = |at: usize| number_at(bytes, at);
         if self.xid_size != formats::XID_SIZES[0] {
             record.flags |= Record::WIDE_XID;
         }
@@ -683,7 +684,7 @@ impl Session {
         let Some(format) = formats::find(Layer::Pgoutput, tag) else { return };
         let xid_size = self.xid_size;
         let number = |field: Field| xid_at(bytes, format.offset_with(field, xid_size), xid_size).unwrap_or(0);
-        let long = |field: Field| long(bytes, format.offset_with(field, xid_size)).unwrap_or(0);
+        let long = |field: Field| long_at(bytes, format.offset_with(field, xid_size)).unwrap_or(0);
         let gid = || {
             let left = bytes.get(format.offset_with(Field::Gid, xid_size)..).unwrap_or(&[]);
             &left[..memchr::memchr(0, left).unwrap_or(left.len())]
@@ -859,21 +860,6 @@ impl Session {
 struct Whole<'m> {
     bytes: &'m [u8],
     reported: usize,
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-fn xid_at(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-    match size {
-        8 => long(bytes, at),
-        _ => number(bytes, at).map(u64::from),
-    }
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
 /// What the memory of a session has on one message.

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
+use crate::fields::Field;
 use crate::formats::{self, find, Format, Layer, Message};
 use crate::session::{Content, Known, Payload, Record};
 use crate::transaction::Outcome;
+use crate::value::{number_at, xid_at};
 
 /// What one message adds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +62,8 @@ impl Tally {
 
 /// Whether a Stream Abort is of the transaction itself.
 fn is_whole(abort: &[u8], xid_size: usize) -> bool {
-    abort.get(1..1 + xid_size) == abort.get(1 + xid_size..1 + 2 * xid_size)
+    let xid = |field| xid_at(abort, formats::STREAM_ABORT.offset_with(field, xid_size), xid_size);
+    xid(Field::Xid) == xid(Field::Subxid)
 }
 
 /// The bytes of the logical message.
@@ -78,14 +81,15 @@ fn logical<'b>(record: &Record, bytes: &'b [u8]) -> Option<&'b [u8]> {
 pub fn write_table(record: &Record, bytes: &[u8], known: &Known, index: usize, to: &mut dyn Write) -> std::fmt::Result {
     let body = 1 + if record.has_xid() { record.xid_size() } else { 0 };
     let (relation, at) = match known.truncated.get(index) {
-        Some(relation) => (relation.as_deref(), body + Format::Count32.min_length() + 1 + index * 4),
+        Some(relation) => {
+            (relation.as_deref(), body + Format::Count32.min_length() + Format::Int8.min_length() + index * Format::Oid.min_length())
+        }
         None => (known.relation, body),
     };
     if let Some(relation) = relation {
         return to.write_str(&relation.table);
     }
-    let oid = logical(record, bytes).and_then(|message| message.get(at..at + 4));
-    match oid.and_then(|oid| oid.try_into().ok()).map(u32::from_be_bytes) {
+    match logical(record, bytes).and_then(|message| number_at(message, at)) {
         Some(oid) => write!(to, "OID {oid}"),
         None => to.write_str("unknown table"),
     }

@@ -5,6 +5,24 @@ use std::fmt;
 /// Seconds from the Unix epoch to PostgreSQL's, 2000-01-01 00:00:00 UTC.
 pub(crate) const EPOCH_SECONDS: i64 = 946_684_800;
 
+/// The number of 4 bytes at this place, most significant byte first, if all of it is there.
+pub(crate) fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// The same of 8 bytes.
+pub(crate) fn long_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// An xid of `size` bytes, 4 or 8.
+pub(crate) fn xid_at(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    match size {
+        8 => long_at(bytes, at),
+        _ => number_at(bytes, at).map(u64::from),
+    }
+}
+
 /// A WAL position as PostgreSQL writes it: two hexadecimal halves, `0/16B3748`.
 #[derive(Clone, Copy)]
 pub struct Lsn(pub u64);
